@@ -4,33 +4,34 @@
 /*
  * The contract of a state backend: keyed value state, in namespaces, under checkpoints.
  *
- *   backend   one per core: memory, and every state of every subtask that runs there
- *     state   one declared state of one subtask: key kind, value size, a range of the hash order
+ *   backend   one per core: memory, and every keyed state of every subtask that runs there
+ *     kstate  one declared state of one subtask: key kind, value size, a range of the hash order
  *       table one per namespace (i64): 0 for plain keyed state, one per pane for a window operator;
  *             made at first use, dropped whole
  *         entry  key -> value_bytes of plain bytes, zero when made
  *
  * Threads:   a backend belongs to one core's thread; nothing here is shared, nothing atomic.
  * Ownership: memory is one region lent at open for the backend's life; nothing is allocated later.
- *            A value pointer is borrowed until the next call on the same state (any table of it).
+ *            A value pointer is borrowed until the next call on the same kstate (any table of it).
  *            A table pointer is valid until the table is dropped.
  * Cost:      one indirect call per batch. Batches of 64-256 rows are looked up in stages
  * (directory, line, entry) with prefetch. Dropping a table costs O(its pages). Limits:    fixed
  * keys 1..256 bytes, byte-string keys 0..4096 bytes, values 1..1024 bytes, batches of at most 256
- * rows. Every key given must hash into the state's range (asserted in debug builds). Values start
+ * rows. Every key given must hash into the kstate's range (asserted in debug builds). Values start
  * on 8-byte boundaries. Failure:   look-ups cannot fail. Before a batch the caller asks
- * weir_state_reserve() whether the budget has room for as many new entries as the batch has rows;
- * after WEIR_STATE_ROOM that many rows may be created in any tables of that state (or of others of
- * the backend, in sum). A create beyond what was reserved and beyond the memory is a programmer's
- *            error (assert). A failed call changes nothing.
- * Snapshot:  weir_state_freeze() marks the cut in O(1); from then on writes copy what they change;
- *            the snapshot holds exactly the entries and values of the freeze. What is removed after
- *            the freeze is in it, what is made after is not.
+ * weir_kstate_reserve() whether the budget has room for as many new entries as the batch has rows;
+ * after WEIR_STATE_ROOM that many rows may be made in any tables of that kstate. A make beyond what
+ * was reserved and beyond the memory is a programmer's error (assert). Snapshot:
+ * weir_kstate_freeze() marks the cut in O(1); from then on writes copy what they change; the
+ * snapshot holds exactly the entries and values of the freeze. What is removed after the freeze is
+ * in it, what is made after is not.
  */
 
 #include "engine/base/base.h"
 #include "engine/base/error.h"
 #include "engine/base/hash.h"
+
+#include <weir/type.h>
 
 #define WEIR_STATE_BATCH_MAX 256
 #define WEIR_KEY_FIXED_MAX   256
@@ -38,8 +39,8 @@
 #define WEIR_VALUE_MAX	     1024
 
 struct weir_backend;
-struct weir_state;
-struct weir_state_table;
+struct weir_kstate;
+struct weir_table;
 struct weir_snap_writer;
 struct weir_segment;
 
@@ -48,89 +49,89 @@ enum weir_key_kind {
 	WEIR_KEY_BYTES, /* any length 0..WEIR_KEY_BYTES_MAX */
 };
 
-struct weir_state_spec {
-	const char *name; /* borrowed for the state's life; in messages */
+struct weir_kstate_spec {
+	const char *name; /* borrowed for the kstate's life; in messages */
 	uint32_t operator_idx;
 	uint32_t subtask;
 	uint32_t state_idx; /* of the operator */
 	enum weir_key_kind key_kind;
 	uint32_t key_bytes; /* fixed kind only */
 	uint32_t value_bytes;
+	/* The key group comes from another hash than the key's own (keys made by the operator):
+	 * weir_keys.hash is mandatory. False: the hash is weir_key_hash() of the key. */
+	bool grouped;
 	uint64_t hash_first; /* the subtask's range of the hash order, both ends included */
 	uint64_t hash_last;
 };
 
 /*
  * Keys of a batch, as the columns of a frame have them. All borrowed for the call. Row r's key is
- * fixed + r * key_bytes, or bytes + off[r] up to bytes + end[r] (an offset column of n + 1 words
- * gives end = off + 1).
+ * fixed + r * key_bytes, or heap + bytes[r].off, bytes[r].len bytes.
  */
 struct weir_keys {
 	const void *fixed;
-	const uint8_t *bytes;
-	const uint32_t *off;
-	const uint32_t *end;
-	const uint64_t *hash; /* by row, or NULL: computed here */
+	const struct weir_bytes *bytes;
+	const char *heap;
+	const uint64_t *hash; /* by row: hash (of the group when grouped); or NULL: computed here */
 };
 
 /* One entry met by an iteration. */
-struct weir_state_entry {
+struct weir_table_entry {
 	uint64_t key_u64; /* fixed keys of up to 8 bytes: the key */
 	const void *key;  /* key_len bytes; may point at key_u64 of this very struct */
 	uint32_t key_len;
-	const void *value; /* borrowed until the next insert or drop in this state; read only */
-	uint64_t hash;
+	void *value;   /* borrowed until the next insert or drop in this kstate */
+	uint64_t hash; /* place in the hash order; its top 16 bits are the group's */
 };
 
-/* Where an iteration stands; plain memory, may be kept between turns, copied, thrown away. */
-struct weir_state_iter {
-	uint64_t hash_first, hash_last;
-	uint64_t place;
-	uint32_t sub, slot;
-	uint32_t part; /* which part of the table; the end is UINT32_MAX */
+/* Which entries an iteration meets, and whether their values will be written. */
+struct weir_table_scan {
+	uint64_t hash_first, hash_last; /* both ends included */
+	bool write;
 };
+#define WEIR_TABLE_SCAN_READ                                                                       \
+	((struct weir_table_scan){ .hash_first = 0, .hash_last = UINT64_MAX, .write = false })
+#define WEIR_TABLE_SCAN_WRITE                                                                      \
+	((struct weir_table_scan){ .hash_first = 0, .hash_last = UINT64_MAX, .write = true })
 
 enum weir_state_room {
 	WEIR_STATE_ROOM, /* go on */
 	WEIR_STATE_WAIT, /* a running snapshot holds memory: run slices, ask again */
-	WEIR_STATE_FULL, /* beyond the budget: back-pressure; weir_state_full() says what to raise
+	WEIR_STATE_FULL, /* beyond the budget: back-pressure; weir_kstate_full() says what to raise
 			  */
 };
 
 struct weir_state_usage {
-	uint64_t used_bytes;	/* taken from the region, all states of the backend */
-	uint64_t budget_bytes;	/* the region */
-	uint64_t frozen_bytes;	/* of used: copies that a running snapshot still has to write */
-	uint64_t staging_bytes; /* lent to the snapshot writer, apart from the region */
+	uint64_t used_bytes;   /* taken from the region, all states of the backend */
+	uint64_t budget_bytes; /* the region */
+	uint64_t frozen_bytes; /* of used: what only a running snapshot still holds */
 };
 
 struct weir_backend_ops {
 	const char *name;
-	struct weir_state *(*state_open)(struct weir_backend *be,
-					 const struct weir_state_spec *spec,
-					 struct weir_error *err);
-	struct weir_state_table *(*table)(struct weir_state *st, int64_t ns, bool create);
-	struct weir_state_table *(*table_next)(struct weir_state *st,
-					       const struct weir_state_table *prev);
-	int64_t (*table_ns)(const struct weir_state_table *t);
-	uint64_t (*table_count)(const struct weir_state_table *t);
-	void (*table_drop)(struct weir_state_table *t);
-	enum weir_state_room (*reserve)(struct weir_state *st, uint32_t rows);
-	int (*full)(const struct weir_state *st, struct weir_error *err);
-	void (*batch)(struct weir_state_table *t, const struct weir_keys *keys, const uint16_t *sel,
+	struct weir_kstate *(*open)(struct weir_backend *be, const struct weir_kstate_spec *spec,
+				    struct weir_error *err);
+	struct weir_table *(*table)(struct weir_kstate *st, int64_t ns, bool make);
+	struct weir_table *(*table_from)(struct weir_kstate *st, int64_t ns);
+	int64_t (*ns)(const struct weir_table *t);
+	uint64_t (*count)(const struct weir_table *t);
+	void (*drop)(struct weir_table *t);
+	enum weir_state_room (*reserve)(struct weir_kstate *st, uint32_t rows);
+	int (*full)(const struct weir_kstate *st, struct weir_error *err);
+	void (*batch)(struct weir_table *t, const struct weir_keys *keys, const uint16_t *sel,
 		      uint32_t n, void **values);
-	void (*find)(struct weir_state_table *t, const struct weir_keys *keys, const uint16_t *sel,
+	void (*find)(struct weir_table *t, const struct weir_keys *keys, const uint16_t *sel,
 		     uint32_t n, const void **values);
-	void (*add_u64)(struct weir_state_table *t, const struct weir_keys *keys,
-			const uint16_t *sel, uint32_t n, const uint64_t *add, uint64_t *sums);
-	bool (*remove)(struct weir_state_table *t, const void *key, uint32_t key_len);
-	uint32_t (*iter_next)(struct weir_state_table *t, struct weir_state_iter *it,
-			      struct weir_state_entry *out, uint32_t max);
+	void (*add_u64)(struct weir_table *t, const struct weir_keys *keys, const uint16_t *sel,
+			uint32_t n, const uint64_t *add, uint64_t *sums);
+	bool (*remove)(struct weir_table *t, const void *key, uint32_t key_len, uint64_t hash);
+	uint32_t (*scan)(struct weir_table *t, const struct weir_table_scan *scan, uint64_t *cursor,
+			 struct weir_table_entry *out, uint32_t max);
 	void (*usage)(const struct weir_backend *be, struct weir_state_usage *usage);
-	void (*freeze)(struct weir_state *st, struct weir_snap_writer *w);
-	bool (*slice)(struct weir_state *st, uint32_t pages);
-	void (*thaw)(struct weir_state *st);
-	int (*load)(struct weir_state *st, const struct weir_segment *seg, const void *bytes,
+	void (*freeze)(struct weir_kstate *st, struct weir_snap_writer *w);
+	bool (*slice)(struct weir_kstate *st, uint32_t pages);
+	void (*thaw)(struct weir_kstate *st);
+	int (*load)(struct weir_kstate *st, const struct weir_segment *seg, const void *bytes,
 		    struct weir_error *err);
 };
 
@@ -139,93 +140,94 @@ struct weir_backend {
 	const struct weir_backend_ops *ops;
 };
 
-struct weir_state {
+struct weir_kstate {
 	const struct weir_backend_ops *ops;
-	struct weir_state_spec spec;
+	struct weir_kstate_spec spec;
 };
 
-struct weir_state_table {
+struct weir_table {
 	const struct weir_backend_ops *ops;
-	struct weir_state *state;
+	struct weir_kstate *state;
 };
 
 /* Set-up only. NULL and *err when the spec is out of limits or the region has no room. */
-static inline struct weir_state *
-weir_state_open(struct weir_backend *be, const struct weir_state_spec *spec, struct weir_error *err)
+static inline struct weir_kstate *
+weir_kstate_open(struct weir_backend *be, const struct weir_kstate_spec *spec,
+		 struct weir_error *err)
 {
-	return be->ops->state_open(be, spec, err);
+	return be->ops->open(be, spec, err);
 }
 
 /*
- * The table of a namespace; NULL if there is none and create is false. Creating needs one reserved
- * row. The last table used is found without a look-up.
+ * The table of a namespace; NULL if there is none and make is false. Making one needs one reserved
+ * row of its own. The table asked for last is found at once, others in O(log tables).
  */
-static inline struct weir_state_table *
-weir_state_table(struct weir_state *st, int64_t ns, bool create)
+static inline struct weir_table *
+weir_kstate_table(struct weir_kstate *st, int64_t ns, bool make)
 {
-	return st->ops->table(st, ns, create);
+	return st->ops->table(st, ns, make);
 }
 
-/* All tables of a state, in no order, prev NULL: the first. NULL after the last. */
-static inline struct weir_state_table *
-weir_state_table_next(struct weir_state *st, const struct weir_state_table *prev)
+/* The table with the lowest namespace >= ns, NULL if there is none: all tables in order. */
+static inline struct weir_table *
+weir_kstate_table_from(struct weir_kstate *st, int64_t ns)
 {
-	return st->ops->table_next(st, prev);
-}
-
-static inline int64_t
-weir_state_table_ns(const struct weir_state_table *t)
-{
-	return t->ops->table_ns(t);
-}
-
-/* Entries in the table. */
-static inline uint64_t
-weir_state_table_count(const struct weir_state_table *t)
-{
-	return t->ops->table_count(t);
-}
-
-/* The table and all its entries are gone; t must not be used again. */
-static inline void
-weir_state_table_drop(struct weir_state_table *t)
-{
-	t->ops->table_drop(t);
+	return st->ops->table_from(st, ns);
 }
 
 /*
  * Would rows new entries fit, whatever pages they fall into, and whatever a running snapshot still
- * has to copy? O(1), call it once before a batch.
+ * has to copy? O(1): call it once before a batch.
  */
 static inline WEIR_MUST_USE enum weir_state_room
-weir_state_reserve(struct weir_state *st, uint32_t rows)
+weir_kstate_reserve(struct weir_kstate *st, uint32_t rows)
 {
 	return st->ops->reserve(st, rows);
 }
 
 /* Fill *err: operator, state, bytes used and the key to raise. Returns the code. */
 static inline int
-weir_state_full(const struct weir_state *st, struct weir_error *err)
+weir_kstate_full(const struct weir_kstate *st, struct weir_error *err)
 {
 	return st->ops->full(st, err);
 }
 
+static inline int64_t
+weir_table_ns(const struct weir_table *t)
+{
+	return t->ops->ns(t);
+}
+
+/* Entries in the table. */
+static inline uint64_t
+weir_table_count(const struct weir_table *t)
+{
+	return t->ops->count(t);
+}
+
+/* The table and all its entries are gone; t must not be used again. */
+static inline void
+weir_table_drop(struct weir_table *t)
+{
+	t->ops->drop(t);
+}
+
 /*
- * Get or create the value of each of n rows: row sel[i] (sel NULL: row i) -> values[i]. A value
- * made here is zero. Equal keys get equal pointers. All inserts are resolved before pointers are
- * given. The values may be written.
+ * Get or make the value of each of n rows: row sel[i] (sel NULL: row i) -> values[i]. A value made
+ * here is zero. Equal keys get equal pointers. All inserts are resolved before pointers are given.
+ * The values may be written.
  */
 static inline void
-weir_state_batch(struct weir_state_table *t, const struct weir_keys *keys, const uint16_t *sel,
+weir_table_batch(struct weir_table *t, const struct weir_keys *keys, const uint16_t *sel,
 		 uint32_t n, void **values)
 {
 	t->ops->batch(t, keys, sel, n, values);
 }
 
-/* As weir_state_batch, but makes nothing and counts as no write: NULL where there is no entry. */
+/* As weir_table_batch, but makes nothing and is no write: NULL where there is no entry. */
 static inline void
-weir_state_find(struct weir_state_table *t, const struct weir_keys *keys, const uint16_t *sel,
-		uint32_t n, const void **values)
+weir_table_find(struct weir_table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
+		const void **values)
 {
 	t->ops->find(t, keys, sel, n, values);
 }
@@ -235,18 +237,21 @@ weir_state_find(struct weir_state_table *t, const struct weir_keys *keys, const 
  * order; sums[i] = the new sum after that row. sums may be NULL. Needs value_bytes >= 8.
  */
 static inline void
-weir_state_add_u64(struct weir_state_table *t, const struct weir_keys *keys, const uint16_t *sel,
+weir_table_add_u64(struct weir_table *t, const struct weir_keys *keys, const uint16_t *sel,
 		   uint32_t n, const uint64_t *add, uint64_t *sums)
 {
 	t->ops->add_u64(t, keys, sel, n, add, sums);
 }
 
-/* Single look-ups: for cold code. Fixed keys: key_len is key_bytes. */
+/*
+ * Single look-ups, for cold code. Fixed keys: key_len is key_bytes. hash: weir_key_hash() of the
+ * key, or the group's when the kstate is grouped.
+ */
 static inline const void *
-weir_state_get(struct weir_state_table *t, const void *key, uint32_t key_len)
+weir_table_get(struct weir_table *t, const void *key, uint32_t key_len, uint64_t hash)
 {
-	const uint32_t off = 0;
-	const struct weir_keys keys = { .fixed = key, .bytes = key, .off = &off, .end = &key_len };
+	const struct weir_bytes bytes = { .off = 0, .len = key_len };
+	const struct weir_keys keys = { .fixed = key, .bytes = &bytes, .heap = key, .hash = &hash };
 	const void *value;
 
 	t->ops->find(t, &keys, NULL, 1, &value);
@@ -255,10 +260,10 @@ weir_state_get(struct weir_state_table *t, const void *key, uint32_t key_len)
 
 /* The value of the key, made zero if missing; to be written. Needs one reserved row. */
 static inline void *
-weir_state_put(struct weir_state_table *t, const void *key, uint32_t key_len)
+weir_table_put(struct weir_table *t, const void *key, uint32_t key_len, uint64_t hash)
 {
-	const uint32_t off = 0;
-	const struct weir_keys keys = { .fixed = key, .bytes = key, .off = &off, .end = &key_len };
+	const struct weir_bytes bytes = { .off = 0, .len = key_len };
+	const struct weir_keys keys = { .fixed = key, .bytes = &bytes, .heap = key, .hash = &hash };
 	void *value;
 
 	t->ops->batch(t, &keys, NULL, 1, &value);
@@ -267,78 +272,65 @@ weir_state_put(struct weir_state_table *t, const void *key, uint32_t key_len)
 
 /* True if there was an entry. Needs one reserved row while a snapshot runs. */
 static inline bool
-weir_state_remove(struct weir_state_table *t, const void *key, uint32_t key_len)
+weir_table_remove(struct weir_table *t, const void *key, uint32_t key_len, uint64_t hash)
 {
-	return t->ops->remove(t, key, key_len);
-}
-
-/* Start an iteration over the entries whose hash lies in [first, last] (a key group's range). */
-static inline void
-weir_state_iter_range(struct weir_state_iter *it, uint64_t hash_first, uint64_t hash_last)
-{
-	*it = (struct weir_state_iter){ .hash_first = hash_first, .hash_last = hash_last };
-}
-
-/* Start an iteration over all entries of a table. */
-static inline void
-weir_state_iter_all(struct weir_state_iter *it)
-{
-	weir_state_iter_range(it, 0, UINT64_MAX);
+	return t->ops->remove(t, key, key_len, hash);
 }
 
 /*
- * Up to max next entries; 0 at the end. Each entry of the table is met once as long as nothing is
- * inserted into this table between the calls; updates and removals are allowed (an entry removed
- * before it is met is not met). After an insert the iteration is still safe, but may miss or
- * repeat.
+ * Iterate: start with *cursor = 0; up to max next entries; 0 at the end. Each entry is met once as
+ * long as nothing is inserted into this table between the calls; updates and removals are allowed
+ * (what was removed before it was met is not met). After an insert an iteration that goes on is
+ * safe, but may miss or repeat. With scan->write the values may be written until the next call;
+ * each page then needs one reserved row while a snapshot runs.
  */
 static inline uint32_t
-weir_state_iter_next(struct weir_state_table *t, struct weir_state_iter *it,
-		     struct weir_state_entry *out, uint32_t max)
+weir_table_next(struct weir_table *t, const struct weir_table_scan *scan, uint64_t *cursor,
+		struct weir_table_entry *out, uint32_t max)
 {
-	return t->ops->iter_next(t, it, out, max);
+	return t->ops->scan(t, scan, cursor, out, max);
 }
 
 static inline void
-weir_state_usage(const struct weir_backend *be, struct weir_state_usage *usage)
+weir_backend_usage(const struct weir_backend *be, struct weir_state_usage *usage)
 {
 	be->ops->usage(be, usage);
 }
 
 /*
- * Snapshot of one state into an open writer (statebackend/snapshot/writer.h): freeze at the cut,
+ * Snapshot of one kstate into an open writer (statebackend/snapshot/writer.h): freeze at the cut,
  * then slice between batches until it returns true: all pages are handed to the writer. One
- * snapshot of a state at a time. thaw gives it up at any moment before the end (the writer is
- * aborted by its owner); after it the state can be frozen again.
+ * snapshot of a kstate at a time. thaw gives it up at any moment before the end (its owner aborts
+ * the writer); after it the kstate can be frozen again.
  */
 static inline void
-weir_state_freeze(struct weir_state *st, struct weir_snap_writer *w)
+weir_kstate_freeze(struct weir_kstate *st, struct weir_snap_writer *w)
 {
 	st->ops->freeze(st, w);
 }
 
 /* Hand over up to pages pages (16 is a good number; about 4 us each). True: nothing is left. */
 static inline WEIR_MUST_USE bool
-weir_state_slice(struct weir_state *st, uint32_t pages)
+weir_kstate_slice(struct weir_kstate *st, uint32_t pages)
 {
 	return st->ops->slice(st, pages);
 }
 
 static inline void
-weir_state_thaw(struct weir_state *st)
+weir_kstate_thaw(struct weir_kstate *st)
 {
 	st->ops->thaw(st);
 }
 
 /*
  * Restore: put one segment's entries (bytes: seg->length of them, checksum already proven by the
- * reader) into the state; entries outside its hash range are left out, so the segments of every old
- * subtask that overlaps may be given. Into fresh states only, before the first row. 0, or
+ * reader) into the kstate; entries outside its hash range are left out, so the segments of every
+ * old subtask that overlaps may be given. Into fresh kstates only, before the first row. 0, or
  * WEIR_ERR_DATA (malformed, other key or value size) or WEIR_ERR_FAILED (beyond the budget).
  */
 static inline WEIR_MUST_USE int
-weir_state_load(struct weir_state *st, const struct weir_segment *seg, const void *bytes,
-		struct weir_error *err)
+weir_kstate_load(struct weir_kstate *st, const struct weir_segment *seg, const void *bytes,
+		 struct weir_error *err)
 {
 	return st->ops->load(st, seg, bytes, err);
 }

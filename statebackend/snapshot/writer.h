@@ -5,7 +5,7 @@
  * weir_snap_writer: writes one core's data file of a checkpoint while records keep flowing.
  *
  *   begin(path) -> header                             open -> writes (any order) -> fsync -> close
- *     append_blob(...)*  weir_state_freeze(state, w)* slices...
+ *     append_blob(...)*  weir_kstate_freeze(state, w)* slices...
  *   seal -> ... state == DONE: segments are durable, or FAILED: code and text
  *
  * Data are gathered in staging chunks; a full chunk is one segment, 4 KiB-aligned, and goes out as
