@@ -56,7 +56,7 @@ struct weir_event {
 	uint32_t barrier;      /* enum weir_barrier_kind */
 	uint32_t flags;	       /* WEIR_EVENT_ bits */
 	_Atomic uint32_t refs; /* channels that still hold it; the producer reuses the slot at 0 */
-	uint32_t reserved[5];
+	uint32_t reserved[7];
 };
 #define WEIR_EVENT_DRAIN     1u /* END_DATA: the maximum watermark was sent, end-of-input hooks run */
 #define WEIR_EVENT_SAVEPOINT 2u

@@ -1,0 +1,111 @@
+#include "drivers/dpdk/ring_lane.h"
+
+#include <rte_ring.h>
+#include <rte_ring_peek.h>
+
+#define ITEM_BYTES ((unsigned int)sizeof(struct weir_item))
+
+/* The lane's own head and the ring share one piece of memory; the ring is aligned by itself. */
+struct ring_lane {
+	struct weir_lane lane;
+	alignas(WEIR_LINE_PAIR) struct rte_ring ring;
+};
+_Static_assert(alignof(struct rte_ring) <= WEIR_LINE_PAIR, "the ring lies aligned in the lane");
+
+static struct rte_ring *
+ring_of(struct weir_lane *lane)
+{
+	return &WEIR_CONTAINER(lane, struct ring_lane, lane)->ring;
+}
+
+static uint32_t
+ring_push(struct weir_lane *lane, const struct weir_item *items, uint32_t cnt)
+{
+	return rte_ring_sp_enqueue_burst_elem(ring_of(lane), items, ITEM_BYTES, cnt, NULL);
+}
+
+static uint32_t
+ring_pop(struct weir_lane *lane, struct weir_item *items, uint32_t max)
+{
+	return rte_ring_sc_dequeue_burst_elem(ring_of(lane), items, ITEM_BYTES, max, NULL);
+}
+
+/*
+ * Items lie between the consumer's tail and the producer's tail. The other side's tail may be
+ * stale, which only makes its items appear, or go, later; relaxed loads are enough for a number
+ * that orders nothing.
+ */
+static uint32_t
+ring_count(const struct weir_lane *lane)
+{
+	const struct rte_ring *ring =
+		&((const struct ring_lane *)(const void *)((const char *)lane -
+							   offsetof(struct ring_lane, lane)))
+			 ->ring;
+	const uint32_t prod = __atomic_load_n(&ring->prod.tail, __ATOMIC_RELAXED);
+	const uint32_t cons = __atomic_load_n(&ring->cons.tail, __ATOMIC_RELAXED);
+	const uint32_t cnt = prod - cons;
+
+	/* The tails were read one after the other: a producer sees its consumer ahead at most. */
+	return cnt <= ring->capacity ? cnt : ring->capacity;
+}
+
+/* Start a dequeue and finish it with nothing taken: the items were copied and stay. */
+static uint32_t
+ring_peek(struct weir_lane *lane, struct weir_item *items, uint32_t max)
+{
+	struct rte_ring *ring = ring_of(lane);
+	unsigned int cnt;
+
+	/* Finishing writes the line that the producer reads: leave it alone when there is nothing. */
+	if (ring_count(lane) == 0)
+		return 0;
+	cnt = rte_ring_dequeue_burst_elem_start(ring, items, ITEM_BYTES, max, NULL);
+	if (cnt != 0)
+		rte_ring_dequeue_elem_finish(ring, 0);
+	return cnt;
+}
+
+static const struct weir_lane_ops ring_lane_ops = {
+	.push = ring_push,
+	.pop = ring_pop,
+	.peek = ring_peek,
+	.count = ring_count,
+	.name = "ring",
+};
+
+/* The ring's slots: a power of two above depth, because one slot of a full ring stays empty. */
+static unsigned int
+slots(uint32_t depth)
+{
+	return 1u << (32 - __builtin_clz(depth));
+}
+
+uint64_t
+weir_ring_lane_bytes(uint32_t depth)
+{
+	ssize_t bytes;
+
+	if (depth == 0 || depth > WEIR_RING_LANE_DEPTH_MAX)
+		return 0;
+	bytes = rte_ring_get_memsize_elem(ITEM_BYTES, slots(depth));
+	WEIR_ASSERT(bytes > 0);
+	return weir_align_up(offsetof(struct ring_lane, ring) + (uint64_t)bytes, WEIR_LINE_PAIR);
+}
+
+struct weir_lane *
+weir_ring_lane_init(void *mem, uint32_t depth)
+{
+	struct ring_lane *rl = mem;
+	int rc;
+
+	WEIR_ASSERT(depth >= 1);
+	WEIR_ASSERT(depth <= WEIR_RING_LANE_DEPTH_MAX);
+	WEIR_ASSERT((uintptr_t)mem % WEIR_LINE_PAIR == 0);
+	rl->lane = (struct weir_lane){ .ops = &ring_lane_ops, .depth = depth };
+	/* #17: an exact ring holds depth items, not depth - 1. */
+	rc = rte_ring_init(&rl->ring, "weir-lane", depth,
+			   RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+	WEIR_ASSERT(rc == 0);
+	return &rl->lane;
+}
