@@ -1,0 +1,35 @@
+#ifndef WEIR_ENGINE_STATE_SEGMENT_H
+#define WEIR_ENGINE_STATE_SEGMENT_H
+
+/*
+ * weir_segment: what a manifest says about one segment of a data file. Plain values.
+ *
+ * A data file is written by one core for one checkpoint; each task, operator and state on that core
+ * adds segments to it. The bytes: docs/formats.md and statebackend/snapshot/format.h.
+ */
+
+#include "engine/base/base.h"
+
+enum weir_segment_kind {
+	WEIR_SEGMENT_STATE = 1,	  /* pages of a keyed state */
+	WEIR_SEGMENT_BLOB = 2,	  /* bytes of an operator (offsets, split lists, timers) */
+	WEIR_SEGMENT_COUNTER = 3, /* counters of a task */
+	WEIR_SEGMENT_CHANNEL = 4, /* in-flight frames */
+};
+
+struct weir_segment {
+	uint32_t kind; /* enum weir_segment_kind */
+	uint32_t operator_idx;
+	uint32_t subtask;
+	uint32_t state_idx;  /* state of the operator, or what the writer of a blob chose */
+	uint64_t offset;     /* in the file; multiple of 4096 */
+	uint64_t length;     /* padded; multiple of 4096 */
+	uint64_t used;	     /* bytes before the padding, header included */
+	uint32_t crc;	     /* CRC32C over length bytes */
+	uint32_t page_cnt;   /* state: page records in it */
+	uint64_t entry_cnt;  /* state: live entries in it */
+	uint64_t hash_first; /* state: range of the subtask that wrote it, both ends included */
+	uint64_t hash_last;
+};
+
+#endif /* WEIR_ENGINE_STATE_SEGMENT_H */

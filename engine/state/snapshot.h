@@ -1,0 +1,38 @@
+#ifndef WEIR_ENGINE_STATE_SNAPSHOT_H
+#define WEIR_ENGINE_STATE_SNAPSHOT_H
+
+/*
+ * weir_snapshot_ops: how a core writes its data file of a checkpoint, without knowing the format. The
+ * functions are those of statebackend/snapshot/writer.h, which has the contract; the program puts them here,
+ * because the engine includes nothing of the state backends.
+ */
+
+#include "engine/base/error.h"
+#include "engine/io.h"
+#include "engine/state/segment.h"
+
+struct weir_snap_writer;
+struct weir_snap_id;
+
+enum weir_snapshot_step {
+	WEIR_SNAPSHOT_BUSY,   /* go on stepping */
+	WEIR_SNAPSHOT_DONE,   /* durable */
+	WEIR_SNAPSHOT_FAILED, /* nothing in flight any more; error says why */
+};
+
+struct weir_snapshot_ops {
+	void (*begin)(struct weir_snap_writer *w, const char *path, uint64_t job_hash,
+		      uint64_t attempt, uint64_t checkpoint, uint32_t core);
+	/* Bytes taken, less than len when no staging chunk is free: again after a step. */
+	uint64_t (*append)(struct weir_snap_writer *w, uint32_t kind, uint32_t operator_idx,
+			   uint32_t subtask, uint32_t state_idx, const void *bytes, uint64_t len);
+	void (*seal)(struct weir_snap_writer *w);
+	void (*abort)(struct weir_snap_writer *w);
+	void (*done)(struct weir_snap_writer *w, struct weir_io_req *req);
+	enum weir_snapshot_step (*step)(struct weir_snap_writer *w);
+	const struct weir_segment *(*segments)(const struct weir_snap_writer *w, uint32_t *cnt,
+					       uint64_t *file_bytes);
+	const struct weir_error *(*error)(const struct weir_snap_writer *w);
+};
+
+#endif /* WEIR_ENGINE_STATE_SNAPSHOT_H */
