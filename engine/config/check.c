@@ -1,0 +1,107 @@
+#include "engine/base/error.h"
+#include "engine/config/config_priv.h"
+
+/* Defaults that depend on other keys, checks of keys against each other, CPUs against the machine.
+ */
+
+#include <string.h>
+
+#define OUT_OF_ORDER_STEP 953u /* nexmark.md: positions of a group advance by it */
+
+static void
+derive_defaults(struct weir_config *cfg)
+{
+	const bool on = cfg->checkpoint_interval > 0;
+
+	if (!weir_config_is_set(cfg, WEIR_KEY_restart_strategy))
+		cfg->restart_strategy = on ? WEIR_RESTART_EXPONENTIAL_DELAY : WEIR_RESTART_NONE;
+	if (cfg->checkpoint_dir == NULL && (on || strcmp(cfg->restore_from, "latest") == 0))
+		cfg->checkpoint_dir = "./weir-checkpoints";
+}
+
+/* job.name is a folder below checkpoint.dir. */
+static void
+check_job_name(struct weir_config *cfg)
+{
+	static const char ok[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+	const char *name = cfg->job_name;
+
+	if (name == NULL)
+		return;
+	if (strspn(name, ok) != strlen(name) || name[0] == '.' || name[0] == '-' ||
+	    strlen(name) > 100)
+		weir_config_error_key(cfg, WEIR_KEY_job_name, NULL,
+				      "\"%s\" must be up to 100 letters, digits, _, - or ., "
+				      "beginning with a letter, a digit or _",
+				      name);
+}
+
+static void
+check_keys(struct weir_config *cfg)
+{
+	check_job_name(cfg);
+	if (cfg->job_out_of_order_group % OUT_OF_ORDER_STEP == 0)
+		weir_config_error_key(cfg, WEIR_KEY_job_out_of_order_group, NULL,
+				      "%llu is a multiple of %u, the step within a group",
+				      (unsigned long long)cfg->job_out_of_order_group,
+				      OUT_OF_ORDER_STEP);
+	if (cfg->restart_max_backoff < cfg->restart_initial_backoff) {
+		const enum weir_config_key key =
+			weir_config_is_set(cfg, WEIR_KEY_restart_max_backoff)
+				? WEIR_KEY_restart_max_backoff
+				: WEIR_KEY_restart_initial_backoff;
+
+		weir_config_error_key(cfg, key, NULL,
+				      "restart.max-backoff is below restart.initial-backoff");
+	}
+}
+
+int
+weir_config_finish(struct weir_config *cfg)
+{
+	WEIR_ASSERT(!cfg->finished);
+	cfg->finished = true;
+	derive_defaults(cfg);
+	check_keys(cfg);
+	return cfg->error_cnt == 0 ? 0 : WEIR_ERR_CONFIG;
+}
+
+static void
+check_list(struct weir_config *cfg, const char *path, const struct weir_cpu_list *list,
+	   struct weir_origin list_at, const char *(*there)(void *arg, uint32_t cpu), void *arg)
+{
+	for (uint32_t i = 0; i < list->cnt; i++) {
+		const uint32_t cpu = list->cpu[i];
+		const char *why = there(arg, cpu);
+		struct weir_origin at = list_at;
+		uint32_t pos, len;
+
+		if (why == NULL)
+			continue;
+		weir_value_cpu_item(list->text, cpu, &pos, &len);
+		at.col += pos;
+		at.len = len;
+		weir_config_error(cfg, at, NULL, "%s: CPU %u %s", path, cpu, why);
+		/* One error for an item: the rest of a range such as 2-99 would say the same. */
+		while (i + 1 < list->cnt && list->cpu[i + 1] == list->cpu[i] + 1)
+			i++;
+	}
+}
+
+void
+weir_config_check_cpus(struct weir_config *cfg, const char *(*there)(void *arg, uint32_t cpu),
+		       void *arg)
+{
+	static const enum weir_config_key keys[] = { WEIR_KEY_cores, WEIR_KEY_exclude,
+						     WEIR_KEY_control_cores };
+
+	for (size_t i = 0; i < WEIR_ARRAY_CNT(keys); i++) {
+		const struct weir_config_key_info *info = &weir_config_keys[keys[i]];
+		const void *field = (const char *)cfg + info->offset;
+
+		check_list(cfg, info->path, field, cfg->origin[keys[i]], there, arg);
+	}
+	for (struct weir_operator_config *op = cfg->operators; op != NULL; op = op->next)
+		check_list(cfg, "operators", &op->cores, op->cores_at, there, arg);
+}
