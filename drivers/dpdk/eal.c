@@ -131,6 +131,8 @@ write_args(bool huge)
 	add_arg("--no-telemetry");
 	add_arg("--iova-mode=va");
 	add_arg("--log-level=error");
+	add_arg("--file-prefix");
+	add_arg(eal.prefix);
 	if (huge) {
 		add_arg("--in-memory");
 		return;
@@ -138,8 +140,6 @@ write_args(bool huge)
 	/* EAL refuses --in-memory together with --no-huge. */
 	add_arg("--no-huge");
 	add_arg("--no-shconf");
-	add_arg("--file-prefix");
-	add_arg(eal.prefix);
 	add_arg("-m");
 	add_arg(EAL_PLAIN_MIB);
 }
@@ -200,14 +200,20 @@ place_helpers(const struct tasks *before, struct weir_error *err)
 	return 0;
 }
 
-/* --no-shconf still leaves an empty runtime directory behind. */
+/* EAL makes directories for files it then does not write: <where>/dpdk/<prefix>. */
 static void
 remove_runtime_dir(void)
 {
-	const char *dir = rte_eal_get_runtime_dir();
+	char dir[4096];
+	char *slash;
 
-	if (dir != NULL && dir[0] == '/')
-		(void)rmdir(dir);
+	snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
+	slash = strrchr(dir, '/');
+	if (slash == NULL || slash == dir || rmdir(dir) != 0)
+		return;
+	/* Not empty if another program uses it. */
+	*slash = '\0';
+	(void)rmdir(dir);
 }
 
 static void
@@ -238,8 +244,7 @@ try_start(bool huge, struct weir_error *err)
 	rte_openlog_stream(NULL);
 	if (log != NULL)
 		fclose(log);
-	if (!huge)
-		remove_runtime_dir();
+	remove_runtime_dir();
 	if (rc < 0)
 		rc = weir_fail(err, WEIR_ERR_UNAVAILABLE, "DPDK's EAL did not start (%s): %s; %s",
 			       huge ? "--in-memory" : "--no-huge", rte_strerror(eal_errno),
