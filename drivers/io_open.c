@@ -1,0 +1,71 @@
+#include "drivers/io_open.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "drivers/io_driver.h"
+#include "drivers/posix/posix_io.h"
+
+void
+weir_io_wake_set(int wake_fd)
+{
+	const uint64_t one = 1;
+
+	/* It fails only when the counter is at its end, and then the owner is awake anyway. */
+	if (wake_fd >= 0 && write(wake_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+void
+weir_io_wake_clear(int wake_fd)
+{
+	uint64_t cnt;
+
+	if (wake_fd >= 0 && read(wake_fd, &cnt, sizeof(cnt)) < 0)
+		return; /* nothing was told */
+}
+
+static void
+report_line(char *report, const char *text)
+{
+	if (report != NULL)
+		snprintf(report, WEIR_IO_REPORT_BYTES, "%s", text);
+}
+
+int
+weir_io_open(const struct weir_io_options *opt, struct weir_io **out, char *report,
+	     struct weir_error *err)
+{
+	int rc;
+
+	WEIR_ASSERT(opt->depth >= 1);
+	WEIR_ASSERT(opt->depth <= WEIR_IO_DEPTH_MAX);
+	WEIR_ASSERT(opt->region_cnt <= WEIR_IO_REGION_MAX);
+	rc = weir_posix_io_open(opt, -1, out, err);
+	if (rc == 0)
+		report_line(report, "file I/O: helper thread");
+	return rc;
+}
+
+void
+weir_io_close(struct weir_io *io)
+{
+	if (io != NULL)
+		weir_io_driver_of(io)->close(weir_io_driver_of(io));
+}
+
+int
+weir_io_wait_fd(const struct weir_io *io)
+{
+	return weir_io_driver_of(io)->wake_fd;
+}
+
+void
+weir_io_wait(struct weir_io *io, int timeout_ms)
+{
+	struct pollfd pfd = { .fd = weir_io_wait_fd(io), .events = POLLIN };
+
+	WEIR_ASSERT(pfd.fd >= 0);
+	(void)poll(&pfd, 1, timeout_ms);
+}
