@@ -4,6 +4,7 @@
 /* Defaults that depend on other keys, checks of keys against each other, CPUs against the machine.
  */
 
+#include <stdio.h>
 #include <string.h>
 
 #define OUT_OF_ORDER_STEP 953u /* nexmark.md: positions of a group advance by it */
@@ -102,6 +103,10 @@ weir_config_check_cpus(struct weir_config *cfg, const char *(*there)(void *arg, 
 
 		check_list(cfg, info->path, field, cfg->origin[keys[i]], there, arg);
 	}
-	for (struct weir_operator_config *op = cfg->operators; op != NULL; op = op->next)
-		check_list(cfg, "operators", &op->cores, op->cores_at, there, arg);
+	for (struct weir_operator_config *op = cfg->operators; op != NULL; op = op->next) {
+		char path[PATH_MAX_LEN + 32];
+
+		snprintf(path, sizeof(path), "operators.%s.cores", op->id);
+		check_list(cfg, path, &op->cores, op->cores_at, there, arg);
+	}
 }

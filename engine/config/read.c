@@ -194,7 +194,7 @@ on_section(struct reader *r)
 	case WEIR_PATH_UNKNOWN:
 		weir_config_error_unknown(r->cfg, r->key_at, r->key_path, true);
 		meant = weir_config_suggest_path(r->key_path, true, near);
-		if (meant == NULL)
+		if (meant == NULL || r->depth == FRAME_MAX)
 			break;
 		push(r, meant, true);
 		return;
@@ -229,6 +229,15 @@ on_list(struct reader *r, struct fy_event *ev)
 				  "%s takes no YAML list", r->key_path);
 }
 
+static void
+on_alias(struct reader *r, struct fy_event *ev)
+{
+	struct weir_origin at = event_place(r, ev, 1);
+
+	at.col -= at.col > 1; /* libfyaml's mark stands behind the star */
+	weir_config_error(r->cfg, at, "write the value itself", "%s: no YAML aliases", r->key_path);
+}
+
 /* An event in the place of a value (of a key, or of the whole document). */
 static void
 on_value_event(struct reader *r, struct fy_event *ev)
@@ -251,8 +260,7 @@ on_value_event(struct reader *r, struct fy_event *ev)
 	default:
 		r->have_key = false;
 		if (!r->skip_value)
-			weir_config_error(r->cfg, event_place(r, ev, 1), "write the value itself",
-					  "%s: no YAML aliases", r->key_path);
+			on_alias(r, ev);
 		break;
 	}
 }
