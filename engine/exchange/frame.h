@@ -2,8 +2,8 @@
 #define WEIR_ENGINE_EXCHANGE_FRAME_H
 
 /*
- * weir_frame: the header of a frame in memory, on the wire and in a checkpoint: what does not differ from
- * channel to channel. What does is in the descriptor (lane.h).
+ * weir_frame: the header of a frame in memory, on the wire and in a checkpoint: what does not
+ * differ from channel to channel. What does is in the descriptor (lane.h).
  */
 
 #include "engine/exchange/layout.h"
@@ -11,7 +11,8 @@
 #include "weir/operator.h"
 
 #define WEIR_FRAME_MAGIC 0x5746524du /* "WFRM" */
-#define WEIR_FRAME_IDLE	 1u	     /* nothing will come for a while: do not wait for this channel's time */
+#define WEIR_FRAME_IDLE	 1u /* nothing will come for a while: do not wait for this channel's time  \
+			     */
 
 struct weir_frame {
 	uint32_t magic;
@@ -33,7 +34,8 @@ weir_frame_at(const struct weir_frame_pool *pool, uint32_t frame)
 
 /* View a frame's rows as a dense batch. */
 static inline void
-weir_frame_batch(const struct weir_layout *layout, struct weir_frame *frame, struct weir_batch *batch)
+weir_frame_batch(const struct weir_layout *layout, struct weir_frame *frame,
+		 struct weir_batch *batch)
 {
 	char *heap = (char *)frame + layout->heap_off;
 

@@ -16,7 +16,8 @@ bool
 weir_layout_init(struct weir_layout *l, const struct weir_type *type, uint32_t demand,
 		 uint32_t buffer_bytes)
 {
-	const uint32_t space = buffer_bytes - WEIR_FRAME_HEADROOM - (uint32_t)sizeof(struct weir_frame);
+	const uint32_t space =
+		buffer_bytes - WEIR_FRAME_HEADROOM - (uint32_t)sizeof(struct weir_frame);
 	bool has_heap = false;
 	uint32_t off = sizeof(struct weir_frame);
 

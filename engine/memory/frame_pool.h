@@ -4,16 +4,16 @@
 /*
  * weir_frame_pool: a core's front of the frames that all cores share.
  *
- * A frame buffer is buffer_bytes long and 4 KiB-aligned: 256 bytes reserved for network and link headers, the
- * frame's 64-byte header, then columns. Frames are known by number. The reference count of a frame lives
- * outside its memory; a frame with more than one holder never changes.
+ * A frame buffer is buffer_bytes long and 4 KiB-aligned: 256 bytes reserved for network and link
+ * headers, the frame's 64-byte header, then columns. Frames are known by number. The reference
+ * count of a frame lives outside its memory; a frame with more than one holder never changes.
  *
  * Threads:   one pool per core; the source behind it is shared by all.
- * Ownership: acquire gives the caller one reference; retain adds some; release drops one, and the last
- *            one gives the frame back.
- * Cost:      hot: an array pop or push; every 32 frames one call into the source. No allocation.
- * Failure:   acquire returns WEIR_FRAME_NONE when all frames are out. The plan's memory sum is such that this
- *            cannot happen while every channel keeps to its depth and overdraft.
+ * Ownership: acquire gives the caller one reference; retain adds some; release drops one, and the
+ * last one gives the frame back. Cost:      hot: an array pop or push; every 32 frames one call
+ * into the source. No allocation. Failure:   acquire returns WEIR_FRAME_NONE when all frames are
+ * out. The plan's memory sum is such that this cannot happen while every channel keeps to its depth
+ * and overdraft.
  */
 
 #include "engine/base/base.h"
@@ -45,7 +45,8 @@ weir_frame_acquire(struct weir_frame_pool *pool)
 	uint32_t frame;
 
 	if (WEIR_UNLIKELY(pool->cached == 0)) {
-		pool->cached = pool->source->ops->get(pool->source, pool->cache, WEIR_FRAME_CACHE / 2);
+		pool->cached =
+			pool->source->ops->get(pool->source, pool->cache, WEIR_FRAME_CACHE / 2);
 		if (pool->cached == 0)
 			return WEIR_FRAME_NONE;
 	}
@@ -82,7 +83,8 @@ weir_frame_release(struct weir_frame_pool *pool, uint32_t frame)
 		weir_frame_put(pool, frame);
 		return;
 	}
-	/* R2: pairs with R1 and itself; our reads of the frame end before another core reuses it. */
+	/* R2: pairs with R1 and itself; our reads of the frame end before another core reuses it.
+	 */
 	if (atomic_fetch_sub_explicit(&pool->refs[frame], 1, memory_order_acq_rel) == 1)
 		weir_frame_put(pool, frame);
 }

@@ -2,9 +2,9 @@
 #define WEIR_ENGINE_STATE_SNAPSHOT_H
 
 /*
- * weir_snapshot_ops: how a core writes its data file of a checkpoint, without knowing the format. The
- * functions are those of statebackend/snapshot/writer.h, which has the contract; the program puts them here,
- * because the engine includes nothing of the state backends.
+ * weir_snapshot_ops: how a core writes its data file of a checkpoint, without knowing the format.
+ * The functions are those of statebackend/snapshot/writer.h, which has the contract; the program
+ * puts them here, because the engine includes nothing of the state backends.
  */
 
 #include "engine/base/error.h"

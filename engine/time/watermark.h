@@ -4,10 +4,11 @@
 /*
  * weir_watermarks: event time of a task's input: the minimum over its channels.
  *
- * A watermark W says that nothing at or below W comes any more. Idle and ended channels do not hold it back;
- * if all are idle the last value stands. It never goes back.
+ * A watermark W says that nothing at or below W comes any more. Idle and ended channels do not hold
+ * it back; if all are idle the last value stands. It never goes back.
  *
- * Threads:   one core. Ownership: caller's arrays. Cost: O(1), O(channels) when the slowest one moves.
+ * Threads:   one core. Ownership: caller's arrays. Cost: O(1), O(channels) when the slowest one
+ * moves.
  */
 
 #include "engine/base/base.h"

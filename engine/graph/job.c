@@ -1,0 +1,320 @@
+#include "engine/graph/graph.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct weir_job *
+weir_job_create(void)
+{
+	return calloc(1, sizeof(struct weir_job));
+}
+
+void
+weir_job_destroy(struct weir_job *job)
+{
+	if (job == NULL)
+		return;
+	for (uint32_t v = 0; v < job->vertex_cnt; v++)
+		for (uint32_t i = 0; i < WEIR_ARRAY_CNT(job->vertex[v].owned); i++)
+			free(job->vertex[v].owned[i]);
+	while (job->streams != NULL) {
+		struct weir_stream *next = job->streams->next;
+
+		free(job->streams);
+		job->streams = next;
+	}
+	free(job);
+}
+
+static void
+vmistake(struct weir_job *job, const char *fmt, va_list ap)
+{
+	if (job->error.code != WEIR_OK)
+		return;
+	job->error.code = WEIR_ERR_CONFIG;
+	vsnprintf(job->error.text, sizeof(job->error.text), fmt, ap);
+}
+
+void
+weir_job_mistake(struct weir_job *job, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vmistake(job, fmt, ap);
+	va_end(ap);
+}
+
+int
+weir_param_fail(struct weir_job *job, const char *name, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (job->error.code == WEIR_OK)
+		snprintf(job->error_param, sizeof(job->error_param), "job.%s", name);
+	va_start(ap, fmt);
+	vmistake(job, fmt, ap);
+	va_end(ap);
+	return WEIR_ERR_CONFIG;
+}
+
+static struct weir_stream *
+stream_new(struct weir_job *job, uint32_t from)
+{
+	struct weir_stream *s = calloc(1, sizeof(*s));
+
+	WEIR_ASSERT(s != NULL);
+	s->job = job;
+	s->partitioner = WEIR_FORWARD;
+	s->automatic = true;
+	if (from != UINT32_MAX) {
+		s->from[0] = from;
+		s->from_cnt = 1;
+	}
+	s->next = job->streams;
+	job->streams = s;
+	return s;
+}
+
+const struct weir_type *
+weir_stream_type(const struct weir_stream *stream)
+{
+	return stream->from_cnt == 0 ? NULL : stream->job->vertex[stream->from[0]].out_type;
+}
+
+uint32_t
+weir_job_find(const struct weir_job *job, const char *id)
+{
+	for (uint32_t v = 0; v < job->vertex_cnt; v++)
+		if (strcmp(job->vertex[v].id, id) == 0)
+			return v;
+	return UINT32_MAX;
+}
+
+static bool
+id_is_good(const char *id)
+{
+	const size_t len = strlen(id);
+
+	if (len == 0 || len >= WEIR_ID_MAX)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)id[i]) && id[i] != '-' && id[i] != '_')
+			return false;
+	return true;
+}
+
+static struct weir_vertex *
+vertex_new(struct weir_job *job, const char *id, enum weir_operator_kind kind)
+{
+	struct weir_vertex *v;
+
+	if (job->error.code != WEIR_OK)
+		return NULL;
+	if (!id_is_good(id)) {
+		weir_job_mistake(job, "operator id '%s': use 1 to %u letters, digits, - or _", id,
+				 WEIR_ID_MAX - 1);
+		return NULL;
+	}
+	if (weir_job_find(job, id) != UINT32_MAX) {
+		weir_job_mistake(job, "operator id '%s' is used twice", id);
+		return NULL;
+	}
+	if (job->vertex_cnt == WEIR_OPERATORS_MAX) {
+		weir_job_mistake(job, "operator '%s': a job has at most %u operators", id,
+				 WEIR_OPERATORS_MAX);
+		return NULL;
+	}
+	v = &job->vertex[job->vertex_cnt++];
+	snprintf(v->id, sizeof(v->id), "%s", id);
+	v->kind = kind;
+	return v;
+}
+
+static void
+connect(struct weir_job *job, const struct weir_stream *in, struct weir_vertex *v)
+{
+	const uint32_t to = (uint32_t)(v - job->vertex);
+
+	v->in_type = weir_stream_type(in);
+	v->key = in->key;
+	for (uint32_t i = 0; i < in->from_cnt; i++) {
+		WEIR_ASSERT(job->edge_cnt < WEIR_ARRAY_CNT(job->edge));
+		job->edge[job->edge_cnt++] = (struct weir_edge){ .from = in->from[i],
+								 .to = to,
+								 .partitioner = in->partitioner,
+								 .automatic = in->automatic,
+								 .key = in->key };
+	}
+}
+
+struct weir_stream *
+weir_source(struct weir_job *job, const char *id, const struct weir_connector *connector)
+{
+	struct weir_vertex *v = vertex_new(job, id, WEIR_KIND_SOURCE);
+
+	if (v == NULL)
+		return stream_new(job, UINT32_MAX);
+	v->connector = connector;
+	v->out_type = connector->type;
+	return stream_new(job, (uint32_t)(v - job->vertex));
+}
+
+struct weir_stream *
+weir_job_add(struct weir_stream *in, const char *id, const struct weir_operator *op,
+	     struct weir_vertex **vertex)
+{
+	struct weir_job *job = in->job;
+	struct weir_vertex *v = in->from_cnt == 0 ? NULL : vertex_new(job, id, WEIR_KIND_PROCESS);
+
+	*vertex = v;
+	if (v == NULL)
+		return stream_new(job, UINT32_MAX);
+	WEIR_ASSERT(op->process != NULL);
+	v->op = *op;
+	connect(job, in, v);
+	v->out_type = op->out != NULL ? op->out : v->in_type;
+	return stream_new(job, (uint32_t)(v - job->vertex));
+}
+
+struct weir_stream *
+weir_process(struct weir_stream *in, const char *id, const struct weir_operator *op)
+{
+	struct weir_vertex *v;
+
+	return weir_job_add(in, id, op, &v);
+}
+
+void
+weir_sink_process(struct weir_stream *in, const char *id, const struct weir_operator *op)
+{
+	struct weir_vertex *v;
+
+	(void)weir_job_add(in, id, op, &v);
+	if (v != NULL)
+		v->out_type = NULL;
+}
+
+void
+weir_sink(struct weir_stream *in, const char *id, weir_format_fn format)
+{
+	struct weir_vertex *v = in->from_cnt == 0 ? NULL : vertex_new(in->job, id, WEIR_KIND_SINK);
+
+	if (v == NULL)
+		return;
+	v->format = format;
+	connect(in->job, in, v);
+}
+
+static bool
+same_type(const struct weir_type *a, const struct weir_type *b)
+{
+	if (a == NULL || b == NULL || a->column_cnt != b->column_cnt)
+		return a == b;
+	for (uint32_t c = 0; c < a->column_cnt; c++)
+		if (a->columns[c].kind != b->columns[c].kind ||
+		    a->columns[c].width != b->columns[c].width)
+			return false;
+	return true;
+}
+
+struct weir_stream *
+weir_union(struct weir_stream *a, struct weir_stream *b)
+{
+	struct weir_stream *s = stream_new(a->job, UINT32_MAX);
+
+	if (a->from_cnt == 0 || b->from_cnt == 0)
+		return s;
+	if (!same_type(weir_stream_type(a), weir_stream_type(b)))
+		weir_job_mistake(a->job, "union of '%s' and '%s': their rows differ in type",
+				 a->job->vertex[a->from[0]].id, a->job->vertex[b->from[0]].id);
+	else if (a->from_cnt + b->from_cnt > WEIR_INPUTS_MAX)
+		weir_job_mistake(a->job, "union: more than %u streams", WEIR_INPUTS_MAX);
+	else if (!a->automatic || !b->automatic)
+		weir_job_mistake(a->job, "union: say key_by, rebalance or broadcast behind it");
+	else {
+		for (uint32_t i = 0; i < a->from_cnt; i++)
+			s->from[s->from_cnt++] = a->from[i];
+		for (uint32_t i = 0; i < b->from_cnt; i++)
+			s->from[s->from_cnt++] = b->from[i];
+	}
+	return s;
+}
+
+static struct weir_stream *
+repartition(struct weir_stream *in, enum weir_partitioner partitioner)
+{
+	struct weir_stream *s = stream_new(in->job, UINT32_MAX);
+
+	memcpy(s->from, in->from, sizeof(s->from));
+	s->from_cnt = in->from_cnt;
+	s->partitioner = partitioner;
+	s->automatic = false;
+	return s;
+}
+
+struct weir_stream *
+weir_key_by_columns(struct weir_stream *in, const uint32_t *columns, uint32_t cnt)
+{
+	struct weir_stream *s = repartition(in, WEIR_HASH);
+	const struct weir_type *type = weir_stream_type(in);
+
+	if (type != NULL && !weir_key_init(&s->key, type, columns, cnt))
+		weir_job_mistake(in->job,
+				 "key_by behind '%s': 1 to %u columns of it, fixed ones if "
+				 "several, 256 bytes together",
+				 in->job->vertex[in->from[0]].id, WEIR_COLUMNS_MAX);
+	return s;
+}
+
+struct weir_stream *
+weir_key_by(struct weir_stream *in, uint32_t column)
+{
+	return weir_key_by_columns(in, &column, 1);
+}
+
+struct weir_stream *
+weir_rebalance(struct weir_stream *in)
+{
+	return repartition(in, WEIR_REBALANCE);
+}
+
+struct weir_stream *
+weir_broadcast(struct weir_stream *in)
+{
+	return repartition(in, WEIR_BROADCAST);
+}
+
+void
+weir_parallelism(struct weir_stream *stream, uint32_t parallelism)
+{
+	for (uint32_t i = 0; i < stream->from_cnt; i++)
+		stream->job->vertex[stream->from[i]].parallelism = parallelism;
+}
+
+static bool
+has_output(const struct weir_job *job, uint32_t v)
+{
+	for (uint32_t e = 0; e < job->edge_cnt; e++)
+		if (job->edge[e].from == v)
+			return true;
+	return false;
+}
+
+int
+weir_job_finish(struct weir_job *job, struct weir_error *err)
+{
+	if (job->error.code == WEIR_OK && job->vertex_cnt == 0)
+		weir_job_mistake(job, "the job has no operators");
+	for (uint32_t v = 0; v < job->vertex_cnt; v++)
+		if (job->vertex[v].out_type != NULL && !has_output(job, v))
+			weir_job_mistake(job, "the rows of '%s' go nowhere: end its stream in a sink",
+					 job->vertex[v].id);
+	if (job->error.code == WEIR_OK)
+		return 0;
+	*err = job->error;
+	return err->code;
+}
