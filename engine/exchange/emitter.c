@@ -254,7 +254,8 @@ void
 weir_emitter_flush(struct weir_emitter *e)
 {
 	/* A frame sent early is a turn too, or a slow stream would all go one way. */
-	const bool turn = e->partitioner == WEIR_REBALANCE && e->ports[e->next].frame_idx != WEIR_FRAME_NONE;
+	const bool turn =
+		e->partitioner == WEIR_REBALANCE && e->ports[e->next].frame_idx != WEIR_FRAME_NONE;
 
 	for (uint32_t p = 0; p < e->port_cnt; p++)
 		weir_port_send(&e->ports[p], e->watermark_ns, e->idle);

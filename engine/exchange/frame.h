@@ -11,8 +11,9 @@
 #include "weir/operator.h"
 
 #define WEIR_FRAME_MAGIC 0x5746524du /* "WFRM" */
-#define WEIR_FRAME_IDLE	 1u /* nothing will come for a while: do not wait for this channel's time  \
-			     */
+#define WEIR_FRAME_IDLE                                                                            \
+	1u /* nothing will come for a while: do not wait for this channel's time                   \
+	    */
 
 struct weir_frame {
 	uint32_t magic;

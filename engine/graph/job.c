@@ -108,7 +108,7 @@ id_is_good(const char *id)
 }
 
 static struct weir_vertex *
-vertex_new(struct weir_job *job, const char *id, enum weir_operator_kind kind)
+vertex_new(struct weir_job *job, const char *id, enum weir_vertex_kind kind)
 {
 	struct weir_vertex *v;
 
@@ -154,7 +154,7 @@ connect(struct weir_job *job, const struct weir_stream *in, struct weir_vertex *
 struct weir_stream *
 weir_source(struct weir_job *job, const char *id, const struct weir_connector *connector)
 {
-	struct weir_vertex *v = vertex_new(job, id, WEIR_KIND_SOURCE);
+	struct weir_vertex *v = vertex_new(job, id, WEIR_VERTEX_SOURCE);
 
 	if (v == NULL)
 		return stream_new(job, UINT32_MAX);
@@ -168,7 +168,7 @@ weir_job_add(struct weir_stream *in, const char *id, const struct weir_operator 
 	     struct weir_vertex **vertex)
 {
 	struct weir_job *job = in->job;
-	struct weir_vertex *v = in->from_cnt == 0 ? NULL : vertex_new(job, id, WEIR_KIND_PROCESS);
+	struct weir_vertex *v = in->from_cnt == 0 ? NULL : vertex_new(job, id, WEIR_VERTEX_PROCESS);
 
 	*vertex = v;
 	if (v == NULL)
@@ -201,7 +201,7 @@ weir_sink_process(struct weir_stream *in, const char *id, const struct weir_oper
 void
 weir_sink(struct weir_stream *in, const char *id, weir_format_fn format)
 {
-	struct weir_vertex *v = in->from_cnt == 0 ? NULL : vertex_new(in->job, id, WEIR_KIND_SINK);
+	struct weir_vertex *v = in->from_cnt == 0 ? NULL : vertex_new(in->job, id, WEIR_VERTEX_SINK);
 
 	if (v == NULL)
 		return;
@@ -311,7 +311,8 @@ weir_job_finish(struct weir_job *job, struct weir_error *err)
 		weir_job_mistake(job, "the job has no operators");
 	for (uint32_t v = 0; v < job->vertex_cnt; v++)
 		if (job->vertex[v].out_type != NULL && !has_output(job, v))
-			weir_job_mistake(job, "the rows of '%s' go nowhere: end its stream in a sink",
+			weir_job_mistake(job,
+					 "the rows of '%s' go nowhere: end its stream in a sink",
 					 job->vertex[v].id);
 	if (job->error.code == WEIR_OK)
 		return 0;

@@ -30,11 +30,11 @@ static const char *
 kind_name(const struct weir_vertex *v)
 {
 	switch (v->kind) {
-	case WEIR_KIND_SOURCE:
+	case WEIR_VERTEX_SOURCE:
 		return v->connector->name;
-	case WEIR_KIND_PROCESS:
+	case WEIR_VERTEX_PROCESS:
 		return v->op.name;
-	case WEIR_KIND_SINK:
+	case WEIR_VERTEX_SINK:
 		return "sink";
 	}
 	return "?";
@@ -160,7 +160,7 @@ add_combiner(struct weir_plan *plan, uint32_t edge_idx)
 					       .key = e->key,
 					       .parallelism = plan->op[e->from].parallelism };
 	memcpy(c->owned, owned, sizeof(owned));
-	snprintf(c->id, sizeof(c->id), "%s-combine", to->id);
+	snprintf(c->id, sizeof(c->id), "%s-combine", v->id);
 	for (uint32_t k = 0; k < e->key.cnt; k++)
 		columns[k] = k;
 	to->op = merger;
@@ -246,7 +246,8 @@ number_channels(struct weir_plan *plan)
 		if (e->chained)
 			continue;
 		e->first = plan->channel_cnt;
-		e->channel_cnt = e->partitioner == WEIR_FORWARD ? from : from * plan->op[e->to].parallelism;
+		e->channel_cnt =
+			e->partitioner == WEIR_FORWARD ? from : from * plan->op[e->to].parallelism;
 		plan->channel_cnt += e->channel_cnt;
 	}
 }

@@ -2,16 +2,16 @@
 #define WEIR_ENGINE_GRAPH_PLAN_H
 
 /*
- * weir_plan: graph x topology x configuration -> what runs where, as data. A pure function; printed by
- * `weir plan`, carried out by engine/core/runtime.
+ * weir_plan: graph x topology x configuration -> what runs where, as data. A pure function; printed
+ * by `weir plan`, carried out by engine/core/runtime.
  *
- *   task      a chain of operators run as one unit; one subtask per degree of parallelism, each on a core
- *   channel   one producer subtask to one consumer subtask of an edge that is not inside a chain
- *   core      a thread of its own on one CPU; several cores may share a CPU
+ *   task      a chain of operators run as one unit; one subtask per degree of parallelism, each on
+ * a core channel   one producer subtask to one consumer subtask of an edge that is not inside a
+ * chain core      a thread of its own on one CPU; several cores may share a CPU
  *
  * Threads:   set-up only; read-only afterwards. Ownership: create/destroy; borrows the job.
- * Failure:   what cannot be planned is an error (78) that names operator and key; what is only unwise is a
- *            warning in the plan.
+ * Failure:   what cannot be planned is an error (78) that names operator and key; what is only
+ * unwise is a warning in the plan.
  */
 
 #include "engine/graph/graph.h"
@@ -25,8 +25,8 @@
 /* What the configuration says about one operator. */
 struct weir_plan_operator {
 	const char *id;
-	uint32_t parallelism;	/* 0: not said */
-	const uint32_t *cpus;	/* NULL: not said */
+	uint32_t parallelism; /* 0: not said */
+	const uint32_t *cpus; /* NULL: not said */
 	uint32_t cpu_cnt;
 };
 
@@ -62,7 +62,7 @@ struct weir_plan_operator_info {
 	uint32_t task;
 	uint32_t chain_idx; /* place in the task's chain */
 	uint32_t parallelism;
-	void *owned[4];	      /* freed with the plan */
+	void *owned[4]; /* freed with the plan */
 };
 
 struct weir_plan_task {
@@ -70,7 +70,7 @@ struct weir_plan_task {
 	uint32_t op_cnt;
 	uint32_t parallelism;
 	uint32_t core[WEIR_PARALLELISM_MAX]; /* of each subtask */
-	uint32_t first; /* number of subtask 0 among all subtasks of the job */
+	uint32_t first;			     /* number of subtask 0 among all subtasks of the job */
 };
 
 struct weir_plan_edge {
@@ -82,8 +82,8 @@ struct weir_plan_edge {
 	uint32_t demand;
 	struct weir_key key;
 	struct weir_layout layout;
-	uint32_t first; /* number of its first channel; producer p, consumer c: first + p * consumers + c,
-			   forward: first + p */
+	uint32_t first; /* number of its first channel; producer p, consumer c: first + p *
+			   consumers + c, forward: first + p */
 	uint32_t channel_cnt;
 };
 
@@ -121,7 +121,8 @@ struct weir_plan *weir_plan_create(const struct weir_job *job, const struct weir
 				   const struct weir_plan_options *options, struct weir_error *err);
 void weir_plan_destroy(struct weir_plan *plan);
 
-/* The plan for people: text with newlines into buf, always terminated; returns the length it needed. */
+/* The plan for people: text with newlines into buf, always terminated; returns the length it
+ * needed. */
 size_t weir_plan_print(const struct weir_plan *plan, char *buf, size_t bytes);
 
 /* Hash range of a subtask's key groups, both ends included (R4). */

@@ -12,7 +12,7 @@ needs(const struct weir_plan *plan, const struct weir_plan_operator_info *o)
 {
 	uint32_t mask = o->op.reads;
 
-	if (o->vertex != UINT32_MAX && plan->job->vertex[o->vertex].kind == WEIR_KIND_SINK)
+	if (o->vertex != UINT32_MAX && plan->job->vertex[o->vertex].kind == WEIR_VERTEX_SINK)
 		mask = WEIR_ALL_COLUMNS;
 	for (uint32_t k = 0; k < o->key.cnt; k++)
 		mask |= 1u << o->key.column[k];
@@ -47,8 +47,8 @@ spread_demand(struct weir_plan *plan)
 static void
 sum_memory(struct weir_plan *plan)
 {
-	/* A full lane, the frame in the producer's hand and the one in the consumer's; an overdraft per subtask;
-	 * what lies in the caches of the cores. */
+	/* A full lane, the frame in the producer's hand and the one in the consumer's; an overdraft
+	 * per subtask; what lies in the caches of the cores. */
 	const uint64_t sum = (uint64_t)plan->channel_cnt * (plan->lane_depth + 2) +
 			     (uint64_t)plan->subtask_cnt * WEIR_PORT_OVERDRAFT +
 			     (uint64_t)plan->core_cnt * 2 * WEIR_FRAME_CACHE;

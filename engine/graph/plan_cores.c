@@ -29,8 +29,8 @@ take_cores(struct weir_plan *plan, const struct weir_topology *topo, struct weir
 
 		if (cpu == NULL || !cpu->allowed)
 			return weir_fail(err, WEIR_ERR_CONFIG,
-					 cpu == NULL ? "cores: there is no CPU %u on this machine" :
-						       "cores: CPU %u is not allowed to this "
+					 cpu == NULL ? "cores: there is no CPU %u on this machine"
+						     : "cores: CPU %u is not allowed to this "
 						       "process (cpuset or affinity mask)",
 					 plan->options.cpus[i]);
 		rc = add_core(plan, cpu, err);
@@ -77,9 +77,10 @@ warn_siblings(struct weir_plan *plan, const struct weir_topology *topo)
 			const struct weir_cpu *y = weir_topology_cpu(topo, plan->core[b].cpu);
 
 			if (x != y && x->core == y->core)
-				weir_plan_warn(plan,
-					       "CPUs %u and %u are hyper-threads of one physical core",
-					       y->os_idx, x->os_idx);
+				weir_plan_warn(
+					plan,
+					"CPUs %u and %u are hyper-threads of one physical core",
+					y->os_idx, x->os_idx);
 		}
 }
 
@@ -87,8 +88,8 @@ int
 weir_plan_choose_cores(struct weir_plan *plan, const struct weir_topology *topo,
 		       struct weir_error *err)
 {
-	const int rc = plan->options.cpu_cnt > 0 ? take_cores(plan, topo, err) :
-						   find_cores(plan, topo, err);
+	const int rc = plan->options.cpu_cnt > 0 ? take_cores(plan, topo, err)
+						 : find_cores(plan, topo, err);
 	bool shared = false;
 
 	if (rc != 0)
@@ -140,7 +141,8 @@ weir_plan_place(struct weir_plan *plan, struct weir_error *err)
 				rc = core_of_cpu(plan, id, o->cpus[s % o->cpu_cnt], &t->core[s],
 						 err);
 			else
-				/* compact: subtask i of every operator together; spread: one by one. */
+				/* compact: subtask i of every operator together; spread: one by
+				 * one. */
 				t->core[s] = (plan->options.spread ? next++ : s) % plan->core_cnt;
 			if (rc != 0)
 				return rc;

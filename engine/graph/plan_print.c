@@ -9,8 +9,7 @@ struct text {
 	size_t len;
 };
 
-static void WEIR_PRINTF(2, 3)
-put(struct text *t, const char *fmt, ...)
+static void WEIR_PRINTF(2, 3) put(struct text *t, const char *fmt, ...)
 {
 	const size_t room = t->len < t->bytes ? t->bytes - t->len : 0;
 	va_list ap;
