@@ -15,7 +15,8 @@ derive_defaults(struct weir_config *cfg)
 	const bool on = cfg->checkpoint_interval > 0;
 
 	if (!weir_config_is_set(cfg, WEIR_KEY_restart_strategy))
-		cfg->restart_strategy = on ? WEIR_RESTART_EXPONENTIAL_DELAY : WEIR_RESTART_NONE;
+		cfg->restart_strategy =
+			on ? WEIR_CFG_RESTART_EXPONENTIAL_DELAY : WEIR_CFG_RESTART_NONE;
 	if (cfg->checkpoint_dir == NULL && (on || strcmp(cfg->restore_from, "latest") == 0))
 		cfg->checkpoint_dir = "./weir-checkpoints";
 }

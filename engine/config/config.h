@@ -21,9 +21,9 @@
 #define WEIR_CONFIG_TEXT_MAX  (1u << 20) /* longest configuration file */
 #define WEIR_CONFIG_CPU_MAX   4096u	 /* CPU numbers lie below; also the longest list */
 
-/* The enumerations: enum weir_emit { WEIR_EMIT_END, … } and so on. */
-#define W(constant, word)      WEIR_##constant,
-#define WEIR_ENUM(name, words) enum weir_##name{ words };
+/* The enumerations: enum weir_cfg_emit { WEIR_CFG_EMIT_END, … } and so on. */
+#define W(constant, word)      WEIR_CFG_##constant,
+#define WEIR_ENUM(name, words) enum weir_cfg_##name{ words };
 #include "engine/config/keys.def"
 #undef W
 
@@ -100,7 +100,7 @@ struct weir_config {
 #define WEIR_CTYPE_FACTOR						uint32_t
 #define WEIR_CTYPE_CPUS							struct weir_cpu_list
 #define WEIR_KEY(field, path, kind, deflt, min, max, step, flink, help) WEIR_CTYPE_##kind field;
-#define WEIR_KEY_ENUM(field, path, name, deflt, flink, help)		enum weir_##name field;
+#define WEIR_KEY_ENUM(field, path, name, deflt, flink, help)		enum weir_cfg_##name field;
 #include "engine/config/keys.def"
 
 	struct weir_operator_config *operators; /* list, NULL when none */

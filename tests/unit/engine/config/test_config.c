@@ -88,12 +88,12 @@ Test(config, defaults_are_those_of_the_table)
 	cr_expect_eq(cfg.checkpoint_interval, 0);
 	cr_expect_null(cfg.checkpoint_dir);
 	cr_expect_eq(cfg.checkpoint_timeout, INT64_C(600000000000));
-	cr_expect_eq(cfg.checkpoint_retention, WEIR_RETAIN_ALWAYS);
+	cr_expect_eq(cfg.checkpoint_retention, WEIR_CFG_RETAIN_ALWAYS);
 	cr_expect_eq(cfg.parallelism, WEIR_CONFIG_UNSET);
 	cr_expect_eq(cfg.memory_frame_size, 8192);
 	cr_expect_eq(cfg.memory_state, UINT64_C(1) << 30);
 	cr_expect_str_eq(cfg.restore_from, "none");
-	cr_expect_eq(cfg.restart_strategy, WEIR_RESTART_NONE);
+	cr_expect_eq(cfg.restart_strategy, WEIR_CFG_RESTART_NONE);
 	cr_expect_eq(cfg.restart_backoff_multiplier, 2000);
 	cr_expect_eq(cfg.exchange_linger, 1000000);
 	weir_config_fini(&cfg);
@@ -105,11 +105,11 @@ Test(config, checkpoints_bring_a_directory_and_a_restart_strategy)
 
 	read_text(&cfg, "checkpoint.interval: 100ms");
 	cr_expect_str_eq(cfg.checkpoint_dir, "./weir-checkpoints");
-	cr_expect_eq(cfg.restart_strategy, WEIR_RESTART_EXPONENTIAL_DELAY);
+	cr_expect_eq(cfg.restart_strategy, WEIR_CFG_RESTART_EXPONENTIAL_DELAY);
 	cr_expect_not(weir_config_is_set(&cfg, WEIR_KEY_restart_strategy));
 	weir_config_fini(&cfg);
 	read_text(&cfg, "checkpoint.interval: 100ms\nrestart.strategy: none");
-	cr_expect_eq(cfg.restart_strategy, WEIR_RESTART_NONE);
+	cr_expect_eq(cfg.restart_strategy, WEIR_CFG_RESTART_NONE);
 	weir_config_fini(&cfg);
 }
 
