@@ -20,7 +20,7 @@ struct weir_config_block {
 const struct weir_config_key_info weir_config_keys[WEIR_KEY_CNT] = {
 #define WEIR_KEY(field_, path_, kind_, deflt_, min_, max_, step_, flink_, help_)                   \
 	{ .path = (path_),                                                                         \
-	  .kind = WEIR_KIND_##kind_,                                                               \
+	  .kind = WEIR_CONFIG_KIND_##kind_,                                                        \
 	  .offset = offsetof(struct weir_config, field_),                                          \
 	  .deflt = (deflt_),                                                                       \
 	  .min = (min_),                                                                           \
@@ -30,7 +30,7 @@ const struct weir_config_key_info weir_config_keys[WEIR_KEY_CNT] = {
 	  .help = (help_) },
 #define WEIR_KEY_ENUM(field_, path_, name_, deflt_, flink_, help_)                                 \
 	{ .path = (path_),                                                                         \
-	  .kind = WEIR_KIND_ENUM,                                                                  \
+	  .kind = WEIR_CONFIG_KIND_ENUM,                                                           \
 	  .offset = offsetof(struct weir_config, field_),                                          \
 	  .deflt = (deflt_),                                                                       \
 	  .words = name_##_words,                                                                  \
@@ -42,7 +42,7 @@ const struct weir_config_key_info weir_config_keys[WEIR_KEY_CNT] = {
 
 const struct weir_config_key_info weir_config_operator_parallelism = {
 	.path = "operators.ID.parallelism",
-	.kind = WEIR_KIND_COUNT,
+	.kind = WEIR_CONFIG_KIND_COUNT,
 	.deflt = "",
 	.min = 1,
 	.max = 1024,
@@ -53,7 +53,7 @@ const struct weir_config_key_info weir_config_operator_parallelism = {
 
 const struct weir_config_key_info weir_config_operator_cores = {
 	.path = "operators.ID.cores",
-	.kind = WEIR_KIND_CPUS,
+	.kind = WEIR_CONFIG_KIND_CPUS,
 	.deflt = "",
 	.flink = "-",
 	.help = "CPUs of the operator's subtasks, in order; unset: by placement.policy",
@@ -104,13 +104,13 @@ store(struct weir_config *cfg, enum weir_config_key key, const char *text,
 	void *field = (char *)cfg + info->offset;
 
 	switch (info->kind) {
-	case WEIR_KIND_STRING:
+	case WEIR_CONFIG_KIND_STRING:
 		*(const char **)field = weir_config_copy(cfg, text, strlen(text));
 		return;
-	case WEIR_KIND_BOOL:
+	case WEIR_CONFIG_KIND_BOOL:
 		*(bool *)field = value->number != 0;
 		return;
-	case WEIR_KIND_CPUS: {
+	case WEIR_CONFIG_KIND_CPUS: {
 		struct weir_cpu_list *list = field;
 		uint16_t *cpu = weir_config_alloc(cfg, value->cpus.cnt * sizeof(*cpu));
 
@@ -120,8 +120,8 @@ store(struct weir_config *cfg, enum weir_config_key key, const char *text,
 		list->cnt = value->cpus.cnt;
 		return;
 	}
-	case WEIR_KIND_ENUM:
-	case WEIR_KIND_FACTOR:
+	case WEIR_CONFIG_KIND_ENUM:
+	case WEIR_CONFIG_KIND_FACTOR:
 		*(uint32_t *)field = (uint32_t)value->number;
 		return;
 	default:
@@ -138,7 +138,7 @@ set_default(struct weir_config *cfg, enum weir_config_key key)
 	struct weir_value value;
 
 	if (info->deflt[0] == '\0') {
-		if (info->kind == WEIR_KIND_COUNT)
+		if (info->kind == WEIR_CONFIG_KIND_COUNT)
 			*(uint64_t *)(void *)((char *)cfg + info->offset) = WEIR_CONFIG_UNSET;
 		return;
 	}
@@ -398,23 +398,23 @@ weir_config_value_text(const struct weir_config *cfg, enum weir_config_key key, 
 	const char *text = NULL;
 
 	switch (info->kind) {
-	case WEIR_KIND_STRING:
+	case WEIR_CONFIG_KIND_STRING:
 		text = *(const char *const *)field;
 		break;
-	case WEIR_KIND_CPUS:
+	case WEIR_CONFIG_KIND_CPUS:
 		text = ((const struct weir_cpu_list *)field)->text;
 		break;
-	case WEIR_KIND_BOOL:
+	case WEIR_CONFIG_KIND_BOOL:
 		text = *(const bool *)field ? "true" : "false";
 		break;
-	case WEIR_KIND_ENUM:
+	case WEIR_CONFIG_KIND_ENUM:
 		text = info->words[*(const uint32_t *)field];
 		break;
-	case WEIR_KIND_FACTOR:
+	case WEIR_CONFIG_KIND_FACTOR:
 		weir_value_format(info->kind, *(const uint32_t *)field, buf, cap);
 		return true;
 	default:
-		if (info->kind == WEIR_KIND_COUNT && info->deflt[0] == '\0' &&
+		if (info->kind == WEIR_CONFIG_KIND_COUNT && info->deflt[0] == '\0' &&
 		    *(const uint64_t *)field == WEIR_CONFIG_UNSET)
 			break;
 		weir_value_format(info->kind, *(const uint64_t *)field, buf, cap);

@@ -110,9 +110,9 @@ put_key(struct printer *p, enum weir_config_key key)
 		put(p, "%s# %s:  (%s)\n", indent, leaf, info->help);
 		return;
 	}
-	if (info->kind == WEIR_KIND_STRING)
+	if (info->kind == WEIR_CONFIG_KIND_STRING)
 		text = *(const char *const *)(const void *)((const char *)p->cfg + info->offset);
-	else if (info->kind == WEIR_KIND_CPUS)
+	else if (info->kind == WEIR_CONFIG_KIND_CPUS)
 		text = ((const struct weir_cpu_list *)(const void *)((const char *)p->cfg +
 								     info->offset))
 			       ->text;

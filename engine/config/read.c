@@ -214,8 +214,9 @@ on_list(struct reader *r, struct fy_event *ev)
 {
 	enum weir_config_key key = 0;
 	enum weir_path_kind kind = weir_config_resolve(r->key_path, &key);
-	const bool cpus = kind == WEIR_PATH_OPERATOR_CORES ||
-			  (kind == WEIR_PATH_KEY && weir_config_keys[key].kind == WEIR_KIND_CPUS);
+	const bool cpus =
+		kind == WEIR_PATH_OPERATOR_CORES ||
+		(kind == WEIR_PATH_KEY && weir_config_keys[key].kind == WEIR_CONFIG_KIND_CPUS);
 
 	r->have_key = false;
 	r->skip = 1;

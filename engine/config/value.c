@@ -94,10 +94,10 @@ static const struct unit *
 units_of(enum weir_config_kind kind)
 {
 	switch (kind) {
-	case WEIR_KIND_TIME:
-	case WEIR_KIND_BOUND:
+	case WEIR_CONFIG_KIND_TIME:
+	case WEIR_CONFIG_KIND_BOUND:
 		return time_units;
-	case WEIR_KIND_SIZE:
+	case WEIR_CONFIG_KIND_SIZE:
 		return size_units;
 	default:
 		return count_units;
@@ -108,11 +108,11 @@ static const char *
 noun_of(enum weir_config_kind kind)
 {
 	switch (kind) {
-	case WEIR_KIND_TIME:
+	case WEIR_CONFIG_KIND_TIME:
 		return "a time (us, ms, s, min, h)";
-	case WEIR_KIND_BOUND:
+	case WEIR_CONFIG_KIND_BOUND:
 		return "a time (us, ms, s, min, h) or unbounded";
-	case WEIR_KIND_SIZE:
+	case WEIR_CONFIG_KIND_SIZE:
 		return "a size (KiB, MiB, GiB)";
 	default:
 		return "a number (k, M, G)";
@@ -233,7 +233,7 @@ static bool
 fail_no_unit(enum weir_config_kind kind, const char *text, struct weir_value_error *e)
 {
 	fail(e, 0, strlen(text), "%s has no unit: takes %s", text, noun_of(kind));
-	if (kind == WEIR_KIND_SIZE)
+	if (kind == WEIR_CONFIG_KIND_SIZE)
 		hint(e, "write %sKiB or %sMiB", text, text);
 	else
 		hint(e, "write %sms or %ss", text, text);
@@ -252,7 +252,7 @@ parse_number(enum weir_config_kind kind, const char *text, uint64_t *out,
 	if (!parse_digits(text, out, &n, e))
 		return false;
 	if (text[n] == '\0') {
-		if (kind == WEIR_KIND_COUNT || *out == 0)
+		if (kind == WEIR_CONFIG_KIND_COUNT || *out == 0)
 			return true;
 		return fail_no_unit(kind, text, e);
 	}
@@ -460,18 +460,18 @@ weir_value_parse(const struct weir_config_key_info *info, const char *text, stru
 	if (text[0] == '\0' || strcmp(text, "~") == 0)
 		return fail(e, 0, 1, "has no value");
 	switch (info->kind) {
-	case WEIR_KIND_STRING:
+	case WEIR_CONFIG_KIND_STRING:
 		return parse_string(text, e);
-	case WEIR_KIND_BOOL:
+	case WEIR_CONFIG_KIND_BOOL:
 		return parse_bool(text, &out->number, e);
-	case WEIR_KIND_ENUM:
+	case WEIR_CONFIG_KIND_ENUM:
 		return parse_word(info, text, &out->number, e);
-	case WEIR_KIND_CPUS:
+	case WEIR_CONFIG_KIND_CPUS:
 		return weir_value_parse_cpus(text, out, e);
-	case WEIR_KIND_FACTOR:
+	case WEIR_CONFIG_KIND_FACTOR:
 		return parse_factor(text, &out->number, e) &&
 		       check_range(info, text, out->number, e);
-	case WEIR_KIND_BOUND:
+	case WEIR_CONFIG_KIND_BOUND:
 		out->number = (uint64_t)WEIR_CONFIG_UNBOUNDED;
 		if (strcmp(text, "unbounded") == 0)
 			return true;
@@ -501,11 +501,11 @@ weir_value_format(enum weir_config_kind kind, uint64_t number, char *buf, size_t
 {
 	const char *name = "";
 
-	if (kind == WEIR_KIND_FACTOR) {
+	if (kind == WEIR_CONFIG_KIND_FACTOR) {
 		format_factor(number, buf, cap);
 		return;
 	}
-	if (kind == WEIR_KIND_BOUND && number == (uint64_t)WEIR_CONFIG_UNBOUNDED) {
+	if (kind == WEIR_CONFIG_KIND_BOUND && number == (uint64_t)WEIR_CONFIG_UNBOUNDED) {
 		snprintf(buf, cap, "unbounded");
 		return;
 	}
@@ -529,19 +529,19 @@ weir_value_takes(const struct weir_config_key_info *info, char *buf, size_t cap)
 	size_t at;
 
 	switch (info->kind) {
-	case WEIR_KIND_STRING:
+	case WEIR_CONFIG_KIND_STRING:
 		snprintf(buf, cap, "a text");
 		return;
-	case WEIR_KIND_BOOL:
+	case WEIR_CONFIG_KIND_BOOL:
 		snprintf(buf, cap, "true or false");
 		return;
-	case WEIR_KIND_CPUS:
+	case WEIR_CONFIG_KIND_CPUS:
 		snprintf(buf, cap, "a list of CPUs such as 2-5,8");
 		return;
-	case WEIR_KIND_FACTOR:
+	case WEIR_CONFIG_KIND_FACTOR:
 		snprintf(buf, cap, "a factor such as 1.5");
 		return;
-	case WEIR_KIND_ENUM:
+	case WEIR_CONFIG_KIND_ENUM:
 		break;
 	default:
 		snprintf(buf, cap, "%s", noun_of(info->kind));
