@@ -103,9 +103,10 @@ store(struct weir_config *cfg, enum weir_config_key key, const char *text,
 	const struct weir_config_key_info *info = &weir_config_keys[key];
 	void *field = (char *)cfg + info->offset;
 
+	cfg->text[key] = weir_config_copy(cfg, text, strlen(text));
 	switch (info->kind) {
 	case WEIR_CONFIG_KIND_STRING:
-		*(const char **)field = weir_config_copy(cfg, text, strlen(text));
+		*(const char **)field = cfg->text[key];
 		return;
 	case WEIR_CONFIG_KIND_BOOL:
 		*(bool *)field = value->number != 0;
@@ -115,7 +116,7 @@ store(struct weir_config *cfg, enum weir_config_key key, const char *text,
 		uint16_t *cpu = weir_config_alloc(cfg, value->cpus.cnt * sizeof(*cpu));
 
 		memcpy(cpu, value->cpu, value->cpus.cnt * sizeof(*cpu));
-		list->text = weir_config_copy(cfg, text, strlen(text));
+		list->text = cfg->text[key];
 		list->cpu = cpu;
 		list->cnt = value->cpus.cnt;
 		return;

@@ -106,6 +106,7 @@ struct weir_config {
 	struct weir_operator_config *operators; /* list, NULL when none */
 
 	struct weir_origin origin[WEIR_KEY_CNT]; /* place of each value; source 0: default */
+	const char *text[WEIR_KEY_CNT];		 /* each value as written; NULL: has none */
 
 	struct weir_config_source *sources;
 	uint32_t source_cnt;

@@ -2,6 +2,8 @@
 
 #include "engine/base/error.h"
 #include "engine/config/config.h"
+#include "engine/config/params.h"
+#include "weir/job.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -539,4 +541,22 @@ Test(config, suggestions_are_near)
 	cr_expect_str_eq(weir_suggest("wordcuont", words, 3), "wordcount");
 	cr_expect_str_eq(weir_suggest("nexmark-q4", words, 3), "nexmark-q5");
 	cr_expect_null(weir_suggest("banana", words, 3));
+}
+
+Test(params, given_then_the_configurations_default_then_the_callers)
+{
+	struct weir_config cfg;
+	const struct weir_params params = { &cfg };
+
+	read_text(&cfg, "job: {seed: 7, out-of-order: unbounded, strict: true}");
+	cr_expect_eq(weir_param_u64(&params, "seed", 3), 7);
+	cr_expect_eq(weir_param_u64(&params, "event-rate", 3), 10000000);
+	cr_expect_eq(weir_param_u64(&params, "events", 3), 3);
+	cr_expect_eq(weir_param_time_ns(&params, "out-of-order", 3), INT64_MAX);
+	cr_expect_str_eq(weir_param_text(&params, "out-of-order", "x"), "unbounded");
+	cr_expect_str_eq(weir_param_text(&params, "input", "x"), "x");
+	cr_expect_str_eq(weir_param_text(&params, "no-such-key", "x"), "x");
+	cr_expect(weir_param_bool(&params, "strict", false));
+	cr_expect_not(weir_param_bool(&params, "filler", true));
+	weir_config_fini(&cfg);
 }
