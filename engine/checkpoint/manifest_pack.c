@@ -1,0 +1,247 @@
+/* From plain structs to protobuf-c's. Nothing is judged here: weir_manifest_check did that. */
+#include "engine/checkpoint/manifest_priv.h"
+
+/*
+ * protobuf-c wants a list of pointers for repeated messages: the list and its elements are two
+ * pieces of the pool. When memory is out, functions return NULL beside a count that is not 0; the
+ * pool remembers, and the caller of weir_manifest_pack never sees the message.
+ */
+#define take(pool, cnt, ptr) ((ptr) = weir_manifest_pool_take(pool, cnt, sizeof(*(ptr))))
+
+static ProtobufCBinaryData
+blob(struct weir_blob b)
+{
+	return (ProtobufCBinaryData){ .len = b.len, .data = (uint8_t *)b.bytes };
+}
+
+static Weir__Pb__Segment **
+pack_segments(struct weir_manifest_pool *pool, const struct weir_manifest_subtask *sub)
+{
+	Weir__Pb__Segment **list, *to;
+	uint32_t i;
+
+	if (!take(pool, sub->segment_cnt, list) || !take(pool, sub->segment_cnt, to))
+		return NULL;
+	for (i = 0; i < sub->segment_cnt; i++) {
+		const struct weir_segment *seg = &sub->segments[i].seg;
+
+		list[i] = &to[i];
+		weir__pb__segment__init(&to[i]);
+		to[i].kind = seg->kind;
+		to[i].state_idx = seg->state_idx;
+		to[i].file_idx = sub->segments[i].file_idx;
+		to[i].offset = seg->offset;
+		to[i].length = seg->length;
+		to[i].used = seg->used;
+		to[i].crc = seg->crc;
+		to[i].page_cnt = seg->page_cnt;
+		to[i].entry_cnt = seg->entry_cnt;
+		to[i].hash_first = seg->hash_first;
+		to[i].hash_last = seg->hash_last;
+	}
+	return list;
+}
+
+static Weir__Pb__Input **
+pack_inputs(struct weir_manifest_pool *pool, const struct weir_manifest_subtask *sub)
+{
+	Weir__Pb__Input **list, *to;
+	uint32_t i;
+
+	if (!take(pool, sub->input_cnt, list) || !take(pool, sub->input_cnt, to))
+		return NULL;
+	for (i = 0; i < sub->input_cnt; i++) {
+		const struct weir_manifest_input *in = &sub->inputs[i];
+
+		list[i] = &to[i];
+		weir__pb__input__init(&to[i]);
+		to[i].edge_idx = in->edge_idx;
+		to[i].producer = in->producer;
+		to[i].processed_seq = in->processed_seq;
+		to[i].watermark_ns = in->watermark_ns;
+		to[i].idle = in->idle;
+	}
+	return list;
+}
+
+static Weir__Pb__Output **
+pack_outputs(struct weir_manifest_pool *pool, const struct weir_manifest_subtask *sub)
+{
+	Weir__Pb__Output **list, *to;
+	uint32_t i;
+
+	if (!take(pool, sub->output_cnt, list) || !take(pool, sub->output_cnt, to))
+		return NULL;
+	for (i = 0; i < sub->output_cnt; i++) {
+		const struct weir_manifest_output *out = &sub->outputs[i];
+
+		list[i] = &to[i];
+		weir__pb__output__init(&to[i]);
+		to[i].edge_idx = out->edge_idx;
+		to[i].consumer = out->consumer;
+		to[i].produced_seq = out->produced_seq;
+	}
+	return list;
+}
+
+static Weir__Pb__Split **
+pack_splits(struct weir_manifest_pool *pool, const struct weir_manifest_subtask *sub)
+{
+	Weir__Pb__Split **list, *to;
+	uint32_t i;
+
+	if (!take(pool, sub->current_split_cnt, list) || !take(pool, sub->current_split_cnt, to))
+		return NULL;
+	for (i = 0; i < sub->current_split_cnt; i++) {
+		list[i] = &to[i];
+		weir__pb__split__init(&to[i]);
+		to[i].split_idx = sub->current_splits[i].split_idx;
+		to[i].position = blob(sub->current_splits[i].position);
+	}
+	return list;
+}
+
+static Weir__Pb__Subtask **
+pack_subtasks(struct weir_manifest_pool *pool, const struct weir_manifest_operator *op)
+{
+	Weir__Pb__Subtask **list, *to;
+	uint32_t i;
+
+	if (!take(pool, op->subtask_cnt, list) || !take(pool, op->subtask_cnt, to))
+		return NULL;
+	for (i = 0; i < op->subtask_cnt; i++) {
+		const struct weir_manifest_subtask *sub = &op->subtasks[i];
+
+		list[i] = &to[i];
+		weir__pb__subtask__init(&to[i]);
+		to[i].finished = sub->finished;
+		to[i].watermark_ns = sub->watermark_ns;
+		to[i].rows_in = sub->rows_in;
+		to[i].rows_out = sub->rows_out;
+		to[i].bytes_in = sub->bytes_in;
+		to[i].truncated = sub->truncated;
+		to[i].n_dropped = sub->dropped_cnt;
+		to[i].dropped = (uint64_t *)sub->dropped;
+		to[i].n_finished_splits = sub->finished_split_cnt;
+		to[i].finished_splits = (uint32_t *)sub->finished_splits;
+		to[i].n_current_splits = sub->current_split_cnt;
+		to[i].current_splits = pack_splits(pool, sub);
+		to[i].blob = blob(sub->blob);
+		to[i].n_segments = sub->segment_cnt;
+		to[i].segments = pack_segments(pool, sub);
+		to[i].n_inputs = sub->input_cnt;
+		to[i].inputs = pack_inputs(pool, sub);
+		to[i].n_outputs = sub->output_cnt;
+		to[i].outputs = pack_outputs(pool, sub);
+	}
+	return list;
+}
+
+static Weir__Pb__State **
+pack_states(struct weir_manifest_pool *pool, const struct weir_manifest_operator *op)
+{
+	Weir__Pb__State **list, *to;
+	uint32_t i;
+
+	if (!take(pool, op->state_cnt, list) || !take(pool, op->state_cnt, to))
+		return NULL;
+	for (i = 0; i < op->state_cnt; i++) {
+		const struct weir_manifest_state *st = &op->states[i];
+
+		list[i] = &to[i];
+		weir__pb__state__init(&to[i]);
+		to[i].name = (char *)st->name;
+		to[i].key_kind = st->key_kind;
+		to[i].key_bytes = st->key_bytes;
+		to[i].value_bytes = st->value_bytes;
+	}
+	return list;
+}
+
+static Weir__Pb__Operator **
+pack_operators(struct weir_manifest_pool *pool, const struct weir_manifest *m)
+{
+	Weir__Pb__Operator **list, *to;
+	uint32_t i;
+
+	if (!take(pool, m->operator_cnt, list) || !take(pool, m->operator_cnt, to))
+		return NULL;
+	for (i = 0; i < m->operator_cnt; i++) {
+		const struct weir_manifest_operator *op = &m->operators[i];
+
+		list[i] = &to[i];
+		weir__pb__operator__init(&to[i]);
+		to[i].id = (char *)op->id;
+		to[i].type = (char *)op->type;
+		to[i].finished = op->finished;
+		to[i].n_reasons = op->reason_cnt;
+		to[i].reasons = (char **)op->reasons;
+		to[i].n_states = op->state_cnt;
+		to[i].states = pack_states(pool, op);
+		to[i].coordinator = blob(op->coordinator);
+		to[i].n_subtasks = op->subtask_cnt;
+		to[i].subtasks = pack_subtasks(pool, op);
+	}
+	return list;
+}
+
+static Weir__Pb__Edge **
+pack_edges(struct weir_manifest_pool *pool, const struct weir_manifest *m)
+{
+	Weir__Pb__Edge **list, *to;
+	uint32_t i;
+
+	if (!take(pool, m->edge_cnt, list) || !take(pool, m->edge_cnt, to))
+		return NULL;
+	for (i = 0; i < m->edge_cnt; i++) {
+		list[i] = &to[i];
+		weir__pb__edge__init(&to[i]);
+		to[i].from_idx = m->edges[i].from_idx;
+		to[i].to_idx = m->edges[i].to_idx;
+		to[i].input = m->edges[i].input;
+		to[i].partitioner = (char *)m->edges[i].partitioner;
+	}
+	return list;
+}
+
+static Weir__Pb__File **
+pack_files(struct weir_manifest_pool *pool, const struct weir_manifest *m)
+{
+	Weir__Pb__File **list, *to;
+	uint32_t i;
+
+	if (!take(pool, m->file_cnt, list) || !take(pool, m->file_cnt, to))
+		return NULL;
+	for (i = 0; i < m->file_cnt; i++) {
+		list[i] = &to[i];
+		weir__pb__file__init(&to[i]);
+		to[i].name = (char *)m->files[i].name;
+		to[i].length = m->files[i].length;
+	}
+	return list;
+}
+
+const Weir__Pb__Manifest *
+weir_manifest_pack(struct weir_manifest_pool *pool, const struct weir_manifest *m)
+{
+	Weir__Pb__Manifest *pb;
+
+	if (!take(pool, 1, pb))
+		return NULL;
+	weir__pb__manifest__init(pb);
+	pb->weir_version = (char *)m->weir_version;
+	pb->job = (char *)m->job;
+	pb->run_id = (char *)m->run_id;
+	pb->attempt = m->attempt;
+	pb->checkpoint_id = m->checkpoint_id;
+	pb->kind = m->kind;
+	pb->trigger_ns = m->trigger_ns;
+	pb->max_parallelism = m->max_parallelism;
+	pb->n_operators = m->operator_cnt;
+	pb->operators = pack_operators(pool, m);
+	pb->n_edges = m->edge_cnt;
+	pb->edges = pack_edges(pool, m);
+	pb->n_files = m->file_cnt;
+	pb->files = pack_files(pool, m);
+	return pool->failed ? NULL : pb;
+}
