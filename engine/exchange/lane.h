@@ -30,6 +30,7 @@ enum weir_item_kind {
 	WEIR_ITEM_CANCEL,   /* the checkpoint was aborted upstream */
 	WEIR_ITEM_END_DATA, /* end of data: no more rows; barriers still come (T28) */
 	WEIR_ITEM_END,	    /* end of partition: nothing comes after this */
+	WEIR_ITEM_END_STATE, /* recovery: the restored frames of this channel end here (R1) */
 };
 
 struct weir_item {

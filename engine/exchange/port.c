@@ -17,13 +17,14 @@ weir_port_init(struct weir_port *port, struct weir_frame_pool *pool,
 static void
 push(struct weir_port *port, uint32_t ref, enum weir_item_kind kind)
 {
-	const struct weir_item item = {
-		.ref = ref, .seq = (uint32_t)port->seq, .ord = (uint32_t)port->ord, .kind = kind
-	};
+	struct weir_item item = { .ref = ref, .ord = (uint32_t)port->ord, .kind = kind };
 
-	port->ord++;
+	/* Frames are numbered from 1, so that "number of the last one" can say that there was none.
+	 */
 	if (kind == WEIR_ITEM_DATA)
 		port->seq++;
+	item.seq = (uint32_t)port->seq;
+	port->ord++;
 	if (port->held_head == port->held_tail && weir_lane_push(port->data, &item, 1) == 1)
 		return;
 	WEIR_ASSERT(weir_port_held(port) < WEIR_PORT_OVERDRAFT);

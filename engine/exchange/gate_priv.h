@@ -1,0 +1,92 @@
+#ifndef WEIR_ENGINE_EXCHANGE_GATE_PRIV_H
+#define WEIR_ENGINE_EXCHANGE_GATE_PRIV_H
+
+/* Layout of a gate, for gate.c and gate_keep.c. Numbers wrap: compare by signed difference. */
+
+#include "engine/exchange/gate.h"
+
+#define MOVED_MAX 4u /* announced barriers taken ahead and not handed out yet, per channel */
+
+/* Why a channel takes the longer way; none of these: it is open and its look-ahead is empty. */
+enum {
+	CH_CLOSED = 1u << 0, /* nothing above closed_ord is handed out */
+	CH_HELD = 1u << 1,   /* closed by weir_gate_hold */
+	CH_FAILED = 1u << 2,
+	CH_ENDED = 1u << 3,
+	CH_AHEAD = 1u << 4,    /* ahead holds items */
+	CH_MARKS = 1u << 5,    /* marks are set */
+	CH_KEEP = 1u << 6,     /* a capture runs */
+	CH_LIMIT = 1u << 7,    /* keep_limit is known */
+	CH_RESTORED = 1u << 8, /* closed by END_STATE */
+};
+
+struct moved {
+	uint32_t ord;
+	struct weir_gate_event event;
+};
+
+struct channel {
+	struct weir_lane *data;
+	struct weir_lane *priority;
+	struct weir_event *events;
+	uint32_t state;	   /* CH_ bits */
+	uint32_t next_ord; /* number of the next item of the data lane, marks aside */
+	uint32_t next_seq;
+	uint32_t closed_ord;
+	uint32_t ahead_head;
+	uint32_t ahead_cnt;
+	uint32_t mark_cnt;
+	uint32_t moved_cnt;
+	uint32_t keep_next;  /* frames below this number were kept or handed out */
+	uint32_t keep_limit; /* frames from this number on are not kept */
+	uint64_t keep_id;
+	struct weir_item ahead[WEIR_GATE_BURST];
+	struct moved moved[MOVED_MAX];
+	uint64_t marks[WEIR_GATE_WINDOW / 64];
+	struct weir_gate_fault fault;
+};
+
+struct weir_gate {
+	struct channel *channels;
+	uint32_t channel_cnt;
+	uint32_t cursor;	  /* whose turn it is, data lanes */
+	uint32_t priority_cursor; /* the same, priority lanes */
+	uint32_t fault_cnt;	  /* faults not reported yet */
+	bool closing;
+	bool complete;
+	void (*keep)(void *arg, uint64_t checkpoint, uint32_t channel,
+		     const struct weir_item *frame);
+	uint64_t (*arrival)(void *arg, uint32_t channel, enum weir_gate_lane lane, uint32_t ord);
+	void *arg;
+	struct weir_item *scratch;	    /* one data lane, seen from the front */
+	struct weir_item *priority_scratch; /* one priority lane */
+};
+
+/* Is number a below number b? */
+static inline bool
+ord_below(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) < 0;
+}
+
+/* Does the channel's closing keep back an item of this number? */
+static inline bool
+beyond(const struct channel *ch, uint32_t ord)
+{
+	return (ch->state & CH_CLOSED) != 0 && ord_below(ch->closed_ord, ord);
+}
+
+static inline bool
+marked(const struct channel *ch, uint32_t ord)
+{
+	return (ch->marks[(ord % WEIR_GATE_WINDOW) / 64] >> (ord % 64) & 1u) != 0;
+}
+
+void weir_gate_fail_channel(struct weir_gate *gate, struct channel *ch, uint32_t got_ord,
+			    uint32_t got_seq);
+
+/* Pass a frame to the keep function if the running capture wants it. */
+void weir_gate_keep_frame(struct weir_gate *gate, struct channel *ch,
+			  const struct weir_item *frame);
+
+#endif /* WEIR_ENGINE_EXCHANGE_GATE_PRIV_H */
