@@ -6,6 +6,7 @@
 
 #include "drivers/io_driver.h"
 #include "drivers/posix/posix_io.h"
+#include "drivers/uring/uring_io.h"
 
 void
 weir_io_wake_set(int wake_fd)
@@ -26,25 +27,37 @@ weir_io_wake_clear(int wake_fd)
 		return; /* nothing was told */
 }
 
+/* what: the back end. lack: what a better host would have, "" if nothing. */
 static void
-report_line(char *report, const char *text)
+report_line(char *report, const char *what, const char *lack)
 {
 	if (report != NULL)
-		snprintf(report, WEIR_IO_REPORT_BYTES, "%s", text);
+		snprintf(report, WEIR_IO_REPORT_BYTES, "file I/O: %s%s%s", what,
+			 lack[0] != '\0' ? "; " : "", lack);
 }
 
 int
 weir_io_open(const struct weir_io_options *opt, struct weir_io **out, char *report,
 	     struct weir_error *err)
 {
+	char note[WEIR_URING_NOTE_BYTES];
+	struct weir_error no_uring = { .text = "" };
 	int rc;
 
 	WEIR_ASSERT(opt->depth >= 1);
 	WEIR_ASSERT(opt->depth <= WEIR_IO_DEPTH_MAX);
-	WEIR_ASSERT(opt->region_cnt <= WEIR_IO_REGION_MAX);
+	if (opt->backend != WEIR_IO_POSIX) {
+		rc = weir_uring_io_open(opt, out, note, &no_uring);
+		if (rc == 0) {
+			report_line(report, (*out)->ops->name, note);
+			return 0;
+		}
+		if (opt->backend == WEIR_IO_URING)
+			return weir_fail(err, rc, "io.backend is uring, but: %s", no_uring.text);
+	}
 	rc = weir_posix_io_open(opt, -1, out, err);
 	if (rc == 0)
-		report_line(report, "file I/O: helper thread");
+		report_line(report, "posix, a helper thread", no_uring.text);
 	return rc;
 }
 

@@ -59,7 +59,9 @@ posix_harvest(struct weir_io *io, struct weir_io_req **done, uint32_t max)
 	struct posix_io *p = posix_of(io);
 	uint32_t cnt = 0;
 
-	weir_io_wake_clear(p->drv.wake_fd);
+	/* A lent descriptor is cleared by who lent it, before it looks at its own completions. */
+	if (p->own_wake_fd)
+		weir_io_wake_clear(p->drv.wake_fd);
 	/* A stale NULL only means that the request is found at the next call. */
 	if (p->ready == NULL && atomic_load_explicit(&p->done, memory_order_relaxed) != NULL)
 		/* D1: pairs with D2; makes the results and what was read visible. */
