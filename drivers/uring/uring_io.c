@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <liburing.h>
@@ -129,8 +130,10 @@ settle(struct uring_io *u)
 	struct io_uring_sqe *sqe;
 	int rc = 0;
 
+	/* liburing 2.3 declares a function for this and does not export it. */
 	if (u->able.flags & IORING_SETUP_R_DISABLED)
-		rc = io_uring_enable_rings(&u->ring);
+		rc = (int)syscall(SYS_io_uring_register, u->ring.ring_fd,
+				  IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 	WEIR_ASSERT(rc == 0);
 	u->settled = true;
 	sqe = io_uring_get_sqe(&u->ring);
