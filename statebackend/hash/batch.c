@@ -1,0 +1,155 @@
+/* Look-ups by batch, the plain form: any key, row by row. The staged kernels are in kernel_inl.h. */
+
+#include "statebackend/hash/hash_priv.h"
+
+#include <string.h>
+
+static uint64_t
+number_at(const void *column, uint32_t key_bytes, uint32_t row)
+{
+	const uint8_t *at = (const uint8_t *)column + (uint64_t)row * key_bytes;
+	uint64_t k = 0;
+
+	if (key_bytes == 8)
+		memcpy(&k, at, 8);
+	else
+		memcpy(&k, at, key_bytes);
+	return k;
+}
+
+struct key
+key_make(const struct table *t, const struct weir_keys *keys, uint32_t row)
+{
+	const struct kstate *st = (const struct kstate *)(const void *)t->pub.state;
+	const struct layout *l = &st->l;
+	struct key k = { 0 };
+	uint64_t place;
+
+	if (l->mode == MODE_NUMBER) {
+		const uint64_t number = number_at(keys->fixed, l->key_bytes, row);
+
+		k.tag = number + TAG_BIAS;
+		k.z = place_z(l, weir_hash_u64(number));
+		return k;
+	}
+	if (l->mode == MODE_FIXED) {
+		k.bytes = (const uint8_t *)keys->fixed + (uint64_t)row * l->key_bytes;
+		k.len = l->key_bytes;
+	} else {
+		k.bytes = keys->heap + keys->bytes[row].off;
+		k.len = keys->bytes[row].len;
+		WEIR_ASSERT(k.len <= WEIR_KEY_BYTES_MAX);
+	}
+	if (l->grouped)
+		place = place_grouped(keys->hash[row],
+				      weir_key_hash(st->pub.spec.key_kind, k.bytes, k.len));
+	else
+		place = keys->hash != NULL ?
+				keys->hash[row] :
+				weir_key_hash(st->pub.spec.key_kind, k.bytes, k.len);
+	WEIR_ASSERT_HOT(place >= st->pub.spec.hash_first && place <= st->pub.spec.hash_last);
+	k.tag = tag_of_place(place);
+	k.z = place_z(l, k.tag);
+	return k;
+}
+
+struct table *
+table_of_key(struct table *t, struct key *k, bool make)
+{
+	struct kstate *st = (struct kstate *)(void *)t->pub.state;
+
+	if (WEIR_LIKELY(k->tag > TAG_TOMB))
+		return t;
+	k->tag += TAG_BIAS_ODD - TAG_BIAS;
+	if (t->odd == NULL && make) {
+		t->odd = table_make(st, t->ns, true);
+		WEIR_ASSERT(t->odd != NULL); /* weir_kstate_reserve() */
+	}
+	return t->odd;
+}
+
+static uint8_t *
+upsert_row(struct table *t, const struct weir_keys *keys, uint32_t row)
+{
+	struct key k = key_make(t, keys, row);
+
+	return table_upsert(table_of_key(t, &k, true), &k);
+}
+
+void
+plain_batch(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
+	    void **values)
+{
+	const struct kstate *st = (const struct kstate *)(const void *)t->pub.state;
+	uint64_t moves;
+
+	/* What an insert moved is resolved again; the second time nothing is inserted. */
+	do {
+		moves = st->moves;
+		for (uint32_t i = 0; i < n; i++)
+			values[i] = upsert_row(t, keys, sel != NULL ? sel[i] : i) + st->l.value_at;
+	} while (moves != st->moves);
+}
+
+void
+plain_add_u64(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
+	      const uint64_t *add, uint64_t *sums)
+{
+	const struct kstate *st = (const struct kstate *)(const void *)t->pub.state;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t row = sel != NULL ? sel[i] : i;
+		uint64_t *v = (uint64_t *)(void *)(upsert_row(t, keys, row) + st->l.value_at);
+
+		*v += add[row];
+		if (sums != NULL)
+			sums[i] = *v;
+	}
+}
+
+void
+hash_batch(struct weir_table *pub, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
+	   void **values)
+{
+	WEIR_ASSERT(n <= WEIR_STATE_BATCH_MAX);
+	plain_batch((struct table *)(void *)pub, keys, sel, n, values);
+}
+
+void
+hash_add_u64(struct weir_table *pub, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
+	     const uint64_t *add, uint64_t *sums)
+{
+	WEIR_ASSERT(n <= WEIR_STATE_BATCH_MAX);
+	WEIR_ASSERT(pub->state->spec.value_bytes >= sizeof(uint64_t));
+	plain_add_u64((struct table *)(void *)pub, keys, sel, n, add, sums);
+}
+
+void
+hash_find(struct weir_table *pub, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
+	  const void **values)
+{
+	struct table *t = (struct table *)(void *)pub;
+	const struct kstate *st = (const struct kstate *)(const void *)pub->state;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct key k = key_make(t, keys, sel != NULL ? sel[i] : i);
+		struct table *of = table_of_key(t, &k, false);
+		const uint8_t *payload = of != NULL ? table_lookup(of, &k) : NULL;
+
+		values[i] = payload != NULL ? payload + st->l.value_at : NULL;
+	}
+}
+
+bool
+hash_remove(struct weir_table *pub, const void *key, uint32_t key_len, uint64_t hash)
+{
+	const struct weir_bytes bytes = { .off = 0, .len = key_len };
+	const struct weir_keys keys = {
+		.fixed = key, .bytes = &bytes, .heap = key, .hash = &hash
+	};
+	struct table *t = (struct table *)(void *)pub;
+	struct key k = key_make(t, &keys, 0);
+	struct table *of = table_of_key(t, &k, false);
+
+	return of != NULL && table_delete(of, &k);
+}
