@@ -1,4 +1,5 @@
-/* Look-ups by batch, the plain form: any key, row by row. The staged kernels are in kernel_inl.h. */
+/* Look-ups by batch, the plain form: any key, row by row. The staged kernels are in kernel_inl.h.
+ */
 
 #include "statebackend/hash/hash_priv.h"
 
@@ -44,9 +45,8 @@ key_make(const struct table *t, const struct weir_keys *keys, uint32_t row)
 		place = place_grouped(keys->hash[row],
 				      weir_key_hash(st->pub.spec.key_kind, k.bytes, k.len));
 	else
-		place = keys->hash != NULL ?
-				keys->hash[row] :
-				weir_key_hash(st->pub.spec.key_kind, k.bytes, k.len);
+		place = keys->hash != NULL ? keys->hash[row]
+					   : weir_key_hash(st->pub.spec.key_kind, k.bytes, k.len);
 	WEIR_ASSERT_HOT(place >= st->pub.spec.hash_first && place <= st->pub.spec.hash_last);
 	k.tag = tag_of_place(place);
 	k.z = place_z(l, k.tag);
@@ -144,9 +144,7 @@ bool
 hash_remove(struct weir_table *pub, const void *key, uint32_t key_len, uint64_t hash)
 {
 	const struct weir_bytes bytes = { .off = 0, .len = key_len };
-	const struct weir_keys keys = {
-		.fixed = key, .bytes = &bytes, .heap = key, .hash = &hash
-	};
+	const struct weir_keys keys = { .fixed = key, .bytes = &bytes, .heap = key, .hash = &hash };
 	struct table *t = (struct table *)(void *)pub;
 	struct key k = key_make(t, &keys, 0);
 	struct table *of = table_of_key(t, &k, false);

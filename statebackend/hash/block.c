@@ -4,6 +4,12 @@
 
 #include <string.h>
 
+static const uint8_t *
+long_key(const struct layout *l, uint32_t at)
+{
+	return l->long_base + ((uint64_t)at << MEM_CLASS_SHIFT);
+}
+
 static bool
 key_equal(const struct layout *l, const uint8_t *block, const uint8_t *payload, const struct key *k)
 {
@@ -15,7 +21,9 @@ key_equal(const struct layout *l, const uint8_t *block, const uint8_t *payload, 
 		return memcmp(payload, k->bytes, l->key_bytes) == 0;
 	memcpy(&at, payload, 4);
 	memcpy(&len, payload + 4, 4);
-	return len == k->len && (len == 0 || memcmp(block + at, k->bytes, len) == 0);
+	if (len != k->len || len == 0)
+		return len == k->len;
+	return memcmp(len > KEY_INLINE_MAX ? long_key(l, at) : block + at, k->bytes, len) == 0;
 }
 
 int32_t
@@ -44,7 +52,7 @@ block_find(const struct layout *l, const struct geometry *g, uint8_t *block, uin
 uint32_t
 block_key_room(const struct layout *l, uint32_t len)
 {
-	return l->mode == MODE_BYTES ? (len + 7) / 8 : 0;
+	return l->mode == MODE_BYTES && len <= KEY_INLINE_MAX ? (len + 7) / 8 : 0;
 }
 
 bool
@@ -81,8 +89,13 @@ heap_put(const struct geometry *g, uint8_t *block, struct block_meta *m, uint8_t
 	 const struct key *k)
 {
 	const uint32_t room = (k->len + 7) / 8;
-	uint32_t at;
+	uint32_t at = k->long_at;
 
+	memcpy(payload + 4, &k->len, 4);
+	if (k->len > KEY_INLINE_MAX) {
+		memcpy(payload, &at, 4);
+		return;
+	}
 	m->heap_used = (uint16_t)(m->heap_used + room);
 	m->heap_live = (uint16_t)(m->heap_live + room);
 	at = g->bytes - m->heap_used * 8u;
@@ -91,7 +104,6 @@ heap_put(const struct geometry *g, uint8_t *block, struct block_meta *m, uint8_t
 	/* What is written to disk has no bytes of earlier tenants. */
 	memset(block + at + k->len, 0, room * 8 - k->len);
 	memcpy(payload, &at, 4);
-	memcpy(payload + 4, &k->len, 4);
 }
 
 uint32_t
@@ -155,7 +167,8 @@ block_key(const struct layout *l, uint64_t bias, uint8_t *block, uint32_t slot)
 	if (l->mode == MODE_BYTES) {
 		memcpy(&at, payload, 4);
 		memcpy(&k.len, payload + 4, 4);
-		k.bytes = block + at;
+		k.long_at = k.len > KEY_INLINE_MAX ? at : 0;
+		k.bytes = k.len > KEY_INLINE_MAX ? long_key(l, at) : block + at;
 	}
 	return k;
 }

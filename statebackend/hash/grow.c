@@ -60,6 +60,27 @@ page_give(struct kstate *st, uint8_t *page)
 	block_give(st, page, BLOCK_TOP);
 }
 
+static void
+long_key_take(struct table *t, struct key *k)
+{
+	struct kstate *st = state_of(t);
+	uint8_t *at = mem_alloc(&st->be->mem, k->len);
+
+	WEIR_ASSERT(at != NULL); /* weir_kstate_reserve() */
+	memcpy(at, k->bytes, k->len);
+	k->long_at = (uint32_t)((uint64_t)(at - st->l.long_base) >> MEM_CLASS_SHIFT);
+	t->long_cnt++;
+}
+
+static void
+long_key_give(struct table *t, const struct key *k)
+{
+	struct kstate *st = state_of(t);
+
+	mem_free(&st->be->mem, st->l.long_base + ((uint64_t)k->long_at << MEM_CLASS_SHIFT), k->len);
+	t->long_cnt--;
+}
+
 bool
 table_start(struct table *t)
 {
@@ -75,6 +96,23 @@ table_start(struct table *t)
 	return true;
 }
 
+/* Keys longer than fit in a block, of a block that goes. */
+static void
+long_keys_give(struct table *t, const struct geometry *g, uint8_t *block)
+{
+	struct kstate *st = state_of(t);
+
+	for (uint32_t slot = 0; slot < g->slot_cnt && t->long_cnt > 0; slot++) {
+		struct key k;
+
+		if (*slot_tag(&st->l, block, slot) <= TAG_TOMB)
+			continue;
+		k = block_key(&st->l, t->bias, block, slot);
+		if (k.len > KEY_INLINE_MAX && st->l.mode == MODE_BYTES)
+			long_key_give(t, &k);
+	}
+}
+
 void
 table_clear(struct table *t)
 {
@@ -82,14 +120,19 @@ table_clear(struct table *t)
 	uint64_t z = 0, step;
 
 	if (!t->paged) {
+		long_keys_give(t, &st->l.geo[t->order], t->flat);
 		block_give(st, t->flat, t->order);
 		return;
 	}
 	do {
 		uint64_t *row = table_row(t, z);
 
-		for (uint32_t i = 0; i < row_pages(row); i++)
-			page_give(st, row_spot(t, row, i).block);
+		for (uint32_t i = 0; i < row_pages(row); i++) {
+			const struct spot s = row_spot(t, row, i);
+
+			long_keys_give(t, s.geo, s.block);
+			page_give(st, s.block);
+		}
 		step = row_depth(row) == 0 ? 0 : 1ull << (64 - row_depth(row));
 		z += step;
 	} while (z != 0);
@@ -355,6 +398,7 @@ table_upsert(struct table *t, const struct key *k)
 {
 	struct kstate *st = state_of(t);
 	struct spot s = table_spot(t, k->z);
+	struct key stored = *k;
 	int32_t slot = block_find(&st->l, s.geo, s.block, s.frac, k);
 
 	if (slot < 0) {
@@ -363,7 +407,9 @@ table_upsert(struct table *t, const struct key *k)
 			s = table_spot(t, k->z);
 		}
 		table_touch(t, &s);
-		slot = (int32_t)block_insert(&st->l, s.geo, s.block, s.meta, s.frac, k);
+		if (st->l.mode == MODE_BYTES && k->len > KEY_INLINE_MAX)
+			long_key_take(t, &stored);
+		slot = (int32_t)block_insert(&st->l, s.geo, s.block, s.meta, s.frac, &stored);
 		t->count++;
 		st->entry_cnt++;
 	} else {
@@ -392,6 +438,12 @@ table_delete(struct table *t, const struct key *k)
 	if (slot < 0)
 		return false;
 	table_touch(t, &s);
+	if (t->long_cnt > 0) {
+		const struct key stored = block_key(&st->l, t->bias, s.block, (uint32_t)slot);
+
+		if (stored.len > KEY_INLINE_MAX)
+			long_key_give(t, &stored);
+	}
 	block_remove(&st->l, s.geo, s.block, s.meta, (uint32_t)slot);
 	t->count--;
 	st->entry_cnt--;

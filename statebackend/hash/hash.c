@@ -25,6 +25,9 @@ geometry_set(struct layout *l, uint32_t order)
 
 	g->bytes = 1u << (BLOCK_SHIFT + order);
 	g->group_cnt = g->bytes / per_group;
+	if (l->mode == MODE_BYTES && order == BLOCK_TOP &&
+	    g->group_cnt * l->group_bytes > g->bytes - HEAP_MIN)
+		g->group_cnt = (g->bytes - HEAP_MIN) / l->group_bytes;
 	g->slot_cnt = g->group_cnt * GROUP;
 	/* Split at 0.875; a small block keeps one slot empty. */
 	g->used_max = g->slot_cnt - (g->slot_cnt + 7) / 8;
@@ -38,23 +41,23 @@ layout_set(struct layout *l, const struct weir_kstate_spec *spec)
 	weir_u128 scale;
 
 	memset(l, 0, sizeof(*l));
-	l->mode = spec->key_kind == WEIR_KEY_BYTES	    ? MODE_BYTES :
-		  spec->key_bytes <= 8 && !spec->grouped ? MODE_NUMBER :
-							   MODE_FIXED;
+	l->mode = spec->key_kind == WEIR_KEY_BYTES	   ? MODE_BYTES
+		  : spec->key_bytes <= 8 && !spec->grouped ? MODE_NUMBER
+							   : MODE_FIXED;
 	l->grouped = spec->grouped;
 	l->key_bytes = spec->key_kind == WEIR_KEY_FIXED ? spec->key_bytes : 0;
 	l->value_bytes = spec->value_bytes;
-	l->value_at = l->mode == MODE_NUMBER ? 0 :
-		      l->mode == MODE_BYTES  ? 8 :
-					       (uint32_t)weir_align_up(spec->key_bytes, 8);
+	l->value_at = l->mode == MODE_NUMBER  ? 0
+		      : l->mode == MODE_BYTES ? 8
+					      : (uint32_t)weir_align_up(spec->key_bytes, 8);
 	l->payload_bytes = l->value_at + (uint32_t)weir_align_up(spec->value_bytes, 8);
 	l->group_bytes = GROUP * (8 + l->payload_bytes);
 	l->range_first = spec->hash_first;
 	l->range_shift = width == 0 ? 63 : (uint32_t)__builtin_clzll(width);
-	scale = width == UINT64_MAX ?
-			0 :
-			((weir_u128)1 << 127) / (((weir_u128)width + 1) << l->range_shift >> 1) -
-				((weir_u128)1 << 64);
+	scale = width == UINT64_MAX
+			? 0
+			: ((weir_u128)1 << 127) / (((weir_u128)width + 1) << l->range_shift >> 1) -
+				  ((weir_u128)1 << 64);
 	l->range_scale = scale >> 64 != 0 ? UINT64_MAX : (uint64_t)scale;
 	for (uint32_t o = 0; o < BLOCK_ORDERS; o++)
 		geometry_set(l, o);
@@ -67,8 +70,9 @@ spec_check(const struct weir_kstate_spec *spec, struct weir_error *err)
 {
 	if (spec->key_kind == WEIR_KEY_FIXED &&
 	    (spec->key_bytes == 0 || spec->key_bytes > WEIR_KEY_FIXED_MAX))
-		return weir_fail(err, WEIR_ERR_CONFIG, "state %s: key of %u bytes, 1..%u are possible",
-				 spec->name, spec->key_bytes, WEIR_KEY_FIXED_MAX);
+		return weir_fail(err, WEIR_ERR_CONFIG,
+				 "state %s: key of %u bytes, 1..%u are possible", spec->name,
+				 spec->key_bytes, WEIR_KEY_FIXED_MAX);
 	if (spec->value_bytes == 0 || spec->value_bytes > WEIR_VALUE_MAX)
 		return weir_fail(err, WEIR_ERR_CONFIG,
 				 "state %s: value of %u bytes, 1..%u are possible", spec->name,
@@ -99,6 +103,7 @@ hash_open(struct weir_backend *pub, const struct weir_kstate_spec *spec, struct 
 	st->be = be;
 	st->cur = 1ull << EPOCH_SHIFT;
 	layout_set(&st->l, spec);
+	st->l.long_base = be->mem.pages;
 	st->next = be->states;
 	be->states = st;
 	return &st->pub;
@@ -106,8 +111,8 @@ hash_open(struct weir_backend *pub, const struct weir_kstate_spec *spec, struct 
 
 /*
  * What rows new entries can take at most: every block of 4 KiB and more can split once (three pages
- * when a flat one becomes pages), every row beyond those can make or double a small one. Byte strings
- * may need a page each.
+ * when a flat one becomes pages), every row beyond those can make or double a small one. Byte
+ * strings may need a page each.
  */
 static uint64_t
 growth_bytes(const struct kstate *st, uint32_t rows)
@@ -162,13 +167,13 @@ hash_full(const struct weir_kstate *pub, struct weir_error *err)
 	struct weir_state_usage usage;
 
 	hash_usage(&st->be->pub, &usage);
-	return weir_fail(err, WEIR_ERR_FAILED,
-			 "operator %u, subtask %u, state %s: the state memory of this core is full: "
-			 "%llu of %llu bytes used, %llu entries in this state; raise %s",
-			 pub->spec.operator_idx, pub->spec.subtask, pub->spec.name,
-			 (unsigned long long)usage.used_bytes,
-			 (unsigned long long)usage.budget_bytes,
-			 (unsigned long long)st->entry_cnt, st->be->budget_key);
+	return weir_fail(
+		err, WEIR_ERR_FAILED,
+		"operator %u, subtask %u, state %s: the state memory of this core is full: "
+		"%llu of %llu bytes used, %llu entries in this state; raise %s",
+		pub->spec.operator_idx, pub->spec.subtask, pub->spec.name,
+		(unsigned long long)usage.used_bytes, (unsigned long long)usage.budget_bytes,
+		(unsigned long long)st->entry_cnt, st->be->budget_key);
 }
 
 static int64_t
@@ -215,8 +220,8 @@ weir_backend_hash_open(const struct weir_backend_hash_config *cfg, struct weir_e
 	const uint64_t head = weir_align_up(sizeof(*be), WEIR_LINE) + WEIR_LINE;
 
 	if (cfg->bytes < 1u << 20 || cfg->bytes <= head ||
-	    (memset(be, 0, sizeof(*be)), !mem_init(&be->mem, (uint8_t *)be + head - WEIR_LINE,
-						   cfg->bytes - head))) {
+	    (memset(be, 0, sizeof(*be)),
+	     !mem_init(&be->mem, (uint8_t *)be + head - WEIR_LINE, cfg->bytes - head))) {
 		(void)weir_fail(err, WEIR_ERR_CONFIG, "%s: %llu bytes are too few for state",
 				cfg->budget_key, (unsigned long long)cfg->bytes);
 		return NULL;

@@ -6,7 +6,8 @@
  *
  *   mem.c    pages and blocks        block.c  entries in one block     rows.c    directory, grow.c
  *   batch.c  look-ups by batch       tables.c namespaces               scan.c    iteration
- *   freeze.c snapshot                load.c   restore                  hash.c    the contract's table
+ *   freeze.c snapshot                load.c   restore                  hash.c    the contract's
+ * table
  */
 
 #include "statebackend/backend.h"
@@ -17,7 +18,8 @@
 
 struct weir_snap_chunk;
 
-/* One namespace's table. In no tree: an odd table (see layout.h) or one dropped but not yet written. */
+/* One namespace's table. In no tree: an odd table (see layout.h) or one dropped but not yet
+ * written. */
 struct table {
 	struct weir_table pub; /* first */
 	uint64_t count;
@@ -26,16 +28,17 @@ struct table {
 		uint64_t *dir;
 	};
 	uint64_t bias;
-	struct block_meta meta;	      /* of the flat block */
-	struct table *left, *right;   /* tree by ns, heap by mix(ns) */
-	struct table *next, *prev;    /* all tables of the kstate, oldest first */
+	struct block_meta meta;	    /* of the flat block */
+	struct table *left, *right; /* tree by ns, heap by mix(ns) */
+	struct table *next, *prev;  /* all tables of the kstate, oldest first */
 	struct table *odd;
 	int64_t ns;
-	uint32_t done; /* last snapshot that has all of this table, or need not have it */
+	uint32_t long_cnt; /* keys longer than KEY_INLINE_MAX */
+	uint32_t done;	   /* last snapshot that has all of this table, or need not have it */
 	uint16_t epoch;
 	uint8_t order; /* flat: 256 << order bytes; paged: rows are 2^order */
-	bool paged : 1;
-	bool is_odd : 1;
+	bool paged   : 1;
+	bool is_odd  : 1;
 	bool dropped : 1;
 };
 _Static_assert(sizeof(struct table) <= 256, "a block of the smallest classes");
@@ -71,8 +74,8 @@ struct kstate {
 	struct snap snap;
 	uint64_t entry_cnt;
 	uint64_t table_cnt;
-	uint64_t moves; /* times that entries moved: pointers resolved before are stale */
-	uint32_t gd_max; /* of all its tables so far */
+	uint64_t moves;	   /* times that entries moved: pointers resolved before are stale */
+	uint32_t gd_max;   /* of all its tables so far */
 	uint32_t miss_avg; /* rows of 256 that missed their home slot, moving average * 8 */
 };
 
@@ -82,9 +85,9 @@ struct hash_backend {
 	struct mem mem;
 	struct kstate *states;
 	const char *budget_key;
-	uint8_t *scratch;     /* ROW_PAGES_MAX pages, for rebuilding a row */
-	uint64_t block_cnt;   /* flat blocks below 4 KiB */
-	uint64_t page_cnt;    /* larger ones and pages */
+	uint8_t *scratch;      /* ROW_PAGES_MAX pages, for rebuilding a row */
+	uint64_t block_cnt;    /* flat blocks below 4 KiB */
+	uint64_t page_cnt;     /* larger ones and pages */
 	uint64_t frozen_bytes; /* shadows, dropped tables */
 };
 
@@ -100,6 +103,7 @@ struct key {
 	uint64_t z;
 	const void *bytes;
 	uint32_t len;
+	uint32_t long_at; /* longer than KEY_INLINE_MAX, when stored: its block */
 };
 
 /* block.c: entries in one block. */
@@ -174,7 +178,8 @@ void page_give(struct kstate *st, uint8_t *page);
 
 /* batch.c */
 struct key key_make(const struct table *t, const struct weir_keys *keys, uint32_t row);
-/* The table in which a key lives: t, or its odd one (then the tag is changed), made if make; or NULL. */
+/* The table in which a key lives: t, or its odd one (then the tag is changed), made if make; or
+ * NULL. */
 struct table *table_of_key(struct table *t, struct key *k, bool make);
 void plain_batch(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
 		 void **values);

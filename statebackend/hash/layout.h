@@ -4,23 +4,24 @@
 /*
  * How entries lie in a block, and how blocks make a table.
  *
- * Block. 256 bytes to 16 KiB, a power of two; a *page* is one of 16 KiB. It is a row of groups: four
- * 8-byte tags, then the four payloads of those slots; tags apart from payloads, so that a compare of
- * tags does not read what was just stored. With 8-byte keys and values a group is one 64-byte line.
- * No header in the block (headers at one offset of every page collide in L1): its counters are a
- * block_meta elsewhere. Byte-string keys grow down from the block's end.
+ * Block. 256 bytes to 16 KiB, a power of two; a *page* is one of 16 KiB. It is a row of groups:
+ * four 8-byte tags, then the four payloads of those slots; tags apart from payloads, so that a
+ * compare of tags does not read what was just stored. With 8-byte keys and values a group is one
+ * 64-byte line. No header in the block (headers at one offset of every page collide in L1): its
+ * counters are a block_meta elsewhere. Byte-string keys grow down from the block's end.
  *
  *   tag    TAG_EMPTY, TAG_TOMB, or the slot's key:
  *            number keys   key + table bias; the two keys that would meet EMPTY and TOMB live in a
  *                          second, "odd" table with another bias
  *            other keys    the place itself (0 and 1 become 2 and 3), the key is in the payload
- *   payload  number keys: value. fixed keys: key, padded to 8, value. byte strings: u32 offset of
- *            the key in the block, u32 length, value.
+ *   payload  number keys: value. fixed keys: key, padded to 8, value. byte strings: u32 where the
+ *            key is, u32 length, value. A key of up to KEY_INLINE_MAX bytes is in the block, at
+ * that offset; a longer one in a block of its own, at that number of 128-byte units.
  *
  * Hash order. An entry's *place* is its hash (grouped keys: top 16 bits of the group's hash, the
  * rest of the key's own). place -> z spreads the kstate's range over all 64 bits; z is cut from
- * the top: row of the directory, page of the row, home slot of the page. All cuts keep the order, so
- * any range of the hash order is a contiguous part of a table.
+ * the top: row of the directory, page of the row, home slot of the page. All cuts keep the order,
+ * so any range of the hash order is a contiguous part of a table.
  *
  * Table. "Flat" while one block is enough: the block doubles up to 16 KiB. Then a directory of 2^gd
  * rows of four words:
@@ -43,24 +44,27 @@
 #define TAG_EMPTY 0ull
 #define TAG_TOMB  1ull
 /* Any constant that real keys will not lie next to. */
-#define TAG_BIAS      0x5bd1e995a7c43b1dull
-#define TAG_BIAS_ODD  (TAG_BIAS + 2)
-#define BLOCK_ORDERS  7u /* 256 << order bytes */
-#define BLOCK_SHIFT   8u
-#define BLOCK_TOP     (BLOCK_ORDERS - 1)
-#define ROW_WORDS     4u
-#define ROW_META      3u
-#define ROW_PAGES_MIN 2u
-#define ROW_PAGES_MAX 3u
-#define DEPTH_MAX     40u
-#define EPOCH_SHIFT   48u
-#define ADDR_MASK     ((1ull << EPOCH_SHIFT) - 1)
+#define TAG_BIAS       0x5bd1e995a7c43b1dull
+#define TAG_BIAS_ODD   (TAG_BIAS + 2)
+#define BLOCK_ORDERS   7u /* 256 << order bytes */
+#define BLOCK_SHIFT    8u
+#define BLOCK_TOP      (BLOCK_ORDERS - 1)
+#define ROW_WORDS      4u
+#define ROW_META       3u
+#define ROW_PAGES_MIN  2u
+#define ROW_PAGES_MAX  3u
+#define DEPTH_MAX      40u
+#define KEY_INLINE_MAX 256u
+/* The key bytes that a page can hold at least: many of the longest, or the cuts become uneven. */
+#define HEAP_MIN    4096u
+#define EPOCH_SHIFT 48u
+#define ADDR_MASK   ((1ull << EPOCH_SHIFT) - 1)
 
 enum key_mode { MODE_NUMBER, MODE_FIXED, MODE_BYTES };
 
 /* Of a block size of one kstate. */
 struct geometry {
-	uint32_t slot_cnt;  /* multiple of GROUP */
+	uint32_t slot_cnt; /* multiple of GROUP */
 	uint32_t group_cnt;
 	uint32_t used_max;  /* slots in use at which the block must grow; leaves an empty one */
 	uint32_t heap_from; /* bytes of the slots; key bytes lie between here and the end */
@@ -76,6 +80,7 @@ struct layout {
 	uint32_t value_bytes;
 	uint32_t group_bytes;
 	uint32_t order_min; /* smallest block that can hold a group */
+	uint8_t *long_base; /* long keys: start of block 0 */
 	uint64_t range_first;
 	uint32_t range_shift;
 	uint64_t range_scale; /* what the width lacks to a power of two, as a fraction of 2^64 */
@@ -107,7 +112,8 @@ place_grouped(uint64_t group_hash, uint64_t key_hash)
 WEIR_INLINE uint64_t *
 slot_tag(const struct layout *l, uint8_t *block, uint32_t i)
 {
-	return (uint64_t *)(void *)(block + (uint64_t)(i / GROUP) * l->group_bytes + (i % GROUP) * 8);
+	return (uint64_t *)(void *)(block + (uint64_t)(i / GROUP) * l->group_bytes +
+				    (i % GROUP) * 8);
 }
 
 WEIR_INLINE uint8_t *

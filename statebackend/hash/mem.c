@@ -230,7 +230,8 @@ slab_alloc(struct mem *m, uint32_t c)
 	p->free_mask[word] &= p->free_mask[word] - 1;
 	if ((p->free_mask[0] | p->free_mask[1]) == 0)
 		list_remove(m, &m->slab_head[c], idx);
-	return (uint8_t *)page_addr(m, idx) + ((uint64_t)(word * 64 + bit) << (c + MEM_CLASS_SHIFT));
+	return (uint8_t *)page_addr(m, idx) +
+	       ((uint64_t)(word * 64 + bit) << (c + MEM_CLASS_SHIFT));
 }
 
 static void

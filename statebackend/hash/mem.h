@@ -2,8 +2,8 @@
 #define WEIR_STATEBACKEND_HASH_MEM_H
 
 /*
- * The region of a core's state, cut into 16 KiB pages: runs of 2^k pages by a buddy scheme, blocks of
- * 128 bytes to 8 KiB carved from single pages.
+ * The region of a core's state, cut into 16 KiB pages: runs of 2^k pages by a buddy scheme, blocks
+ * of 128 bytes to 8 KiB carved from single pages.
  *
  *   | page infos | pages ... lo |   never used yet   | hi ... runs |
  *

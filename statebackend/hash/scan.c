@@ -1,7 +1,8 @@
 /*
  * Iteration over one table. The cursor is one word: where the next entry may stand.
  *
- *   bit 63 started | 62 odd table | 18..57 top 40 bits of the row's first z | 16..17 page | 0..15 slot
+ *   bit 63 started | 62 odd table | 18..57 top 40 bits of the row's first z | 16..17 page | 0..15
+ * slot
  */
 
 #include "statebackend/hash/hash_priv.h"
@@ -43,9 +44,9 @@ row_start(const struct table *t, uint64_t z)
 {
 	if (!t->paged)
 		return 0;
-	return row_depth(table_row(t, z)) == 0 ?
-		       0 :
-		       z_prefix(z, row_depth(table_row(t, z))) << (64 - row_depth(table_row(t, z)));
+	return row_depth(table_row(t, z)) == 0 ? 0
+					       : z_prefix(z, row_depth(table_row(t, z)))
+							 << (64 - row_depth(table_row(t, z)));
 }
 
 /* The block after p's; false: the table has no more. */

@@ -1,4 +1,5 @@
-/* The tables of a kstate: a tree by namespace (a heap by the namespace's hash), and a list by age. */
+/* The tables of a kstate: a tree by namespace (a heap by the namespace's hash), and a list by age.
+ */
 
 #include "statebackend/hash/hash_priv.h"
 
@@ -156,7 +157,8 @@ hash_table_from(struct weir_kstate *pub, int64_t ns)
 	return best != NULL ? &best->pub : NULL;
 }
 
-/* A table that a running snapshot has not written yet stays, in no tree, until a slice passed it. */
+/* A table that a running snapshot has not written yet stays, in no tree, until a slice passed it.
+ */
 static void
 drop_one(struct kstate *st, struct table *t)
 {
