@@ -1,10 +1,11 @@
-#include "engine/base/error.h"
 #include "engine/config/config_priv.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "engine/base/error.h"
 
 /* One piece of memory that lives as long as the configuration. */
 struct weir_config_block {

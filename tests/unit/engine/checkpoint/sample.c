@@ -1,4 +1,4 @@
-#include "sample.h"
+#include "tests/unit/engine/checkpoint/sample.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/base/crc32c.h"
-#include "sample.h"
+#include "tests/unit/engine/checkpoint/sample.h"
 
 static struct sample s;
 static uint8_t *bytes;
