@@ -1,0 +1,90 @@
+#ifndef WEIR_ENGINE_OPERATORS_CTX_H
+#define WEIR_ENGINE_OPERATORS_CTX_H
+
+/*
+ * weir_operator_ctx: one subtask of one operator: what it may touch and where its rows go. The task
+ * builds it (engine/core/task.c); built-in operators may look inside, users' operators cannot.
+ *
+ * Threads:   one core. Counters are written by the core with plain relaxed stores and may be read
+ * by the control thread at any time; a stale value is only late. Ownership: the task's; everything
+ * it points to lives as long as the task.
+ */
+
+#include "engine/base/error.h"
+#include "engine/exchange/emitter.h"
+#include "engine/state/backend.h"
+#include "weir/operator.h"
+
+#define WEIR_STATES_MAX	  4u
+#define WEIR_REASONS_MAX  8u
+#define WEIR_EMITTERS_MAX 8u
+
+/* One writer: no read-modify-write is needed. */
+WEIR_INLINE void
+weir_count_add(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+WEIR_INLINE uint64_t
+weir_count_get(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* What the surroundings do for an operator; functions of the task. */
+struct weir_operator_host {
+	/* Does anything downstream hold as much as it should? */
+	bool (*full)(struct weir_operator_host *host);
+	/* A running snapshot holds state memory: write some of it out. */
+	void (*relieve)(struct weir_operator_host *host);
+	int64_t now_ns; /* of the turn */
+};
+
+struct weir_operator_ctx {
+	struct weir_out out; /* first: emit() finds its operator by it */
+	const struct weir_operator *op;
+	const char *id;
+	uint32_t subtask;
+	uint32_t parallelism;
+	const struct weir_params *params;
+	struct weir_operator_host *host;
+	void *local;
+
+	struct weir_operator_ctx *next; /* chained; NULL: the last one */
+	struct weir_emitter *emitters[WEIR_EMITTERS_MAX];
+	uint32_t emitter_cnt;
+
+	struct weir_key key; /* of the input */
+	const struct weir_type *in_type;
+	const struct weir_type *out_type;
+	struct weir_kstate *state[WEIR_STATES_MAX];
+	uint32_t state_cnt;
+	void *pack;			    /* packed keys of a batch */
+	void *values[WEIR_STATE_BATCH_MAX]; /* weir_state_batch */
+	uint64_t key_u64;		    /* weir_state_next */
+
+	int64_t watermark_ns; /* the last that the operator has dealt with */
+	const char *const *reasons;
+	uint32_t reason_cnt;
+	struct weir_error error;
+
+	_Atomic uint64_t rows_in;
+	_Atomic uint64_t rows_out;
+	_Atomic uint64_t truncated;
+	_Atomic uint64_t dropped[WEIR_REASONS_MAX];
+};
+
+/* The emit of every operator's out: count, then the next of the chain and the emitters. */
+int weir_ctx_emit(struct weir_out *out, const struct weir_batch *batch);
+
+/* Room for rows new entries in every state of the operator: 0, or the error that says what to
+ * raise. */
+WEIR_MUST_USE int weir_ctx_reserve(struct weir_operator_ctx *ctx, uint32_t rows);
+
+/* Keys of a batch as the state backend takes them. */
+void weir_ctx_keys(struct weir_operator_ctx *ctx, const struct weir_batch *in,
+		   struct weir_keys *keys);
+
+#endif /* WEIR_ENGINE_OPERATORS_CTX_H */
