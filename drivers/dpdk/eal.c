@@ -75,7 +75,7 @@ check_cpus(const char *what, const uint32_t *cpus, uint32_t cnt, const cpu_set_t
 	return 0;
 }
 
-static size_t
+static WEIR_PRINTF(4, 5) size_t
 append(char *text, size_t len, size_t max, const char *fmt, ...)
 {
 	va_list args;

@@ -5,9 +5,10 @@
  * The memory of all frames: one region of frame_cnt buffers of frame_bytes each, and the shared
  * list of the free ones. Frame i lies at base + i * frame_bytes.
  *
- * The free list is an rte_ring of 32-bit indices in relaxed-tail mode: a thread that loses its CPU
- * between taking its place and filling it does not make the others spin, which matters where cores
- * share CPUs. Until it comes back the list looks emptier than it is.
+ * The free list is a stack of indices, changed by one compare-and-swap per burst. No thread ever
+ * waits for another, not even for one that lost its CPU half-way: where several cores share a CPU, a
+ * ring with several producers makes the others spin, and DPDK's relaxed modes do so less, but do.
+ * What was put last is got first, while it is still in a cache.
  *
  * Threads:   create and destroy on the control thread; the source as engine/memory/frame_source.h.
  * Ownership: the caller owns the struct until destroy, which unmaps the frames: nothing may point
@@ -30,7 +31,11 @@ struct weir_frame_mem {
 	struct weir_frame_source source; /* first */
 	struct weir_region frames;
 	uint32_t frame_bytes;
-	void *ring; /* free list; own memory */
+	_Atomic uint32_t *next; /* of a free frame: the one below it, or none */
+
+	/* Written by all. */
+	alignas(WEIR_LINE_PAIR) _Atomic uint64_t head; /* top frame, and a count of the changes */
+	_Atomic uint32_t free_cnt;
 };
 
 WEIR_MUST_USE int weir_frame_mem_create(const struct weir_frame_mem_options *opt,

@@ -8,7 +8,7 @@
  * Threads:   any thread may call, at the same time as others; the source is shared by all cores.
  * Ownership: a frame belongs to who got it until it is put back; it is put back once.
  * Cost:      warm; a core keeps a cache in front of it and moves bursts. No allocation, no system
- *            call; a driver's source may spin briefly while another thread moves a burst.
+ *            call, no waiting for another thread.
  * Failure:   get returns fewer than asked for when the source is empty, 0 included; put always
  *            succeeds, because the source has room for every frame there is.
  */
@@ -24,7 +24,7 @@ struct weir_frame_source_ops {
 	void (*put)(struct weir_frame_source *src, const uint32_t *idx, uint32_t cnt);
 	/* Frames that lie in the source now; exact when no other thread is moving any. */
 	uint32_t (*count)(const struct weir_frame_source *src);
-	const char *name; /* "ring", "sim" */
+	const char *name; /* "stack", "sim" */
 };
 
 /* First member of every driver's own source. */
