@@ -97,6 +97,8 @@ keep_begin(struct weir_input *in, uint64_t id)
 			weir_gate_keep_until(in->gate, c, ord);
 		else if (keep == WEIR_KEEP_QUEUED)
 			weir_gate_keep_queued(in->gate, c);
+		else
+			weir_gate_look(in->gate, c);
 	}
 }
 

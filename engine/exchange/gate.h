@@ -139,7 +139,7 @@ void weir_gate_move(struct weir_gate *gate, uint32_t channel, uint32_t ord,
 
 /*
  * Begin to keep the frames of a channel that are not handed out yet, with numbers below the first
- * barrier of an id >= checkpoint; what is queued is kept at once.
+ * barrier of an id >= checkpoint. Follow with one of the three below: what is queued is kept then.
  */
 void weir_gate_keep(struct weir_gate *gate, uint32_t channel, uint64_t checkpoint);
 

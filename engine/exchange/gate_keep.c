@@ -144,7 +144,6 @@ weir_gate_keep(struct weir_gate *gate, uint32_t channel, uint64_t checkpoint)
 	ch->state = (ch->state | CH_KEEP) & ~(uint32_t)CH_LIMIT;
 	ch->keep_id = checkpoint;
 	ch->keep_next = ch->next_ord;
-	weir_gate_look(gate, channel);
 }
 
 static void

@@ -1,0 +1,103 @@
+#ifndef WEIR_TESTS_SCENARIOS_BARRIER_H
+#define WEIR_TESTS_SCENARIOS_BARRIER_H
+
+/*
+ * Runner of barrier scenarios: one task's input (engine/checkpoint/input.h) over lanes in memory.
+ * The world stores what the task saw and what it kept; the runner compares.
+ */
+
+#include "engine/checkpoint/input.h"
+
+#include <stdio.h>
+
+#define CHANNELS_MAX 1024
+#define WORDS_MAX    4096
+#define LANE_DEPTH   8192u
+#define EVENTS_MAX   4096u
+#define NUMBERS_MAX  16384u
+#define NAME_MAX_LEN 64
+
+/* A file, and where in it we are. */
+struct place {
+	const char *path;
+	unsigned line;
+	char id[NAME_MAX_LEN];
+	unsigned deviations; /* of this scenario */
+};
+
+void deviate(struct place *place, const char *expected, const char *got);
+
+/* One item word: `tb5@0/100*2#7`. */
+struct item_word {
+	char kind[8];		  /* d b sp tb ub x a eop eos */
+	char label[NAME_MAX_LEN]; /* d only; empty: none given */
+	uint64_t id;
+	int64_t channel; /* -1: every channel */
+	uint64_t size;
+	bool has_size;
+	uint64_t times;
+	bool has_seq;
+	uint64_t seq;
+};
+
+bool item_word_parse(const char *word, struct item_word *item);
+
+enum scenario_mode { MODE_NONE, MODE_INPUT, MODE_TRACKER, MODE_OUTPUT };
+
+struct header {
+	enum scenario_mode mode;
+	uint32_t channel_cnt;
+	bool remote[CHANNELS_MAX];
+	bool forced[CHANNELS_MAX];
+	bool finished_tasks_off;
+	bool output_timer;
+	int64_t timeout_ns;
+	uint64_t size;
+	uint32_t remember;
+};
+
+struct world;
+
+/* What a test lane is made of. */
+struct test_lane {
+	struct weir_lane lane;
+	uint32_t head, tail; /* free-running */
+	struct weir_item items[LANE_DEPTH];
+};
+void test_lane_init(struct test_lane *lane);
+
+struct world *world_create(const struct header *header);
+void world_destroy(struct world *world);
+
+/* Steps. */
+bool world_push(struct world *w, const struct item_word *item); /* false: no such channel, full */
+void world_drain(struct world *w);
+bool world_hand_out(struct world *w, char *name, size_t size); /* name of the item; false: none */
+void world_advance(struct world *w, int64_t ns);
+void world_fire(struct world *w);
+void world_stamp(struct world *w, uint64_t id, int64_t ns);
+void world_notice(struct world *w, uint64_t id);
+bool world_rpc(struct world *w, const struct item_word *item);
+void world_close(struct world *w);
+
+/* Events: "trigger 5 aligned", "deliver a". */
+const char *world_event(const struct world *w); /* the oldest not looked at, or NULL */
+void world_event_next(struct world *w);
+void world_skip_deliveries(struct world *w);
+
+/* State, as the notation writes it. Longest is 64 KiB. */
+void world_blocked(const struct world *w, char *text, size_t size);
+void world_pending(const struct world *w, char *text, size_t size);
+void world_keep(const struct world *w, uint64_t id, char *text, size_t size);
+void world_latest(const struct world *w, char *text, size_t size);
+uint32_t world_open(const struct world *w);
+uint32_t world_remembered(const struct world *w);
+bool world_aligning(const struct world *w);
+bool world_metrics(const struct world *w, uint64_t id, struct weir_handler_metrics *metrics);
+
+/* Mode output: barrier_output.c. */
+struct out_world;
+struct out_world *out_world_create(const struct header *header);
+void out_world_destroy(struct out_world *w);
+
+#endif /* WEIR_TESTS_SCENARIOS_BARRIER_H */

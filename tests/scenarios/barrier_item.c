@@ -1,0 +1,103 @@
+/* Item words of the notation: d:a@0/100, b5@*, tb1@0*2#7. */
+
+#include "tests/scenarios/barrier.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool
+number(const char **text, uint64_t *value)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)**text))
+		return false;
+	*value = strtoull(*text, &end, 10);
+	*text = end;
+	return true;
+}
+
+static bool
+label(const char **text, struct item_word *item)
+{
+	size_t len;
+
+	if (**text != ':')
+		return true;
+	(*text)++;
+	len = strcspn(*text, "@");
+	if (len == 0 || len >= sizeof(item->label))
+		return false;
+	memcpy(item->label, *text, len);
+	*text += len;
+	return true;
+}
+
+static bool
+channel(const char **text, struct item_word *item)
+{
+	uint64_t value;
+
+	if (**text != '@')
+		return true;
+	(*text)++;
+	if (**text == '*') {
+		item->channel = -1;
+		(*text)++;
+		return true;
+	}
+	if (!number(text, &value) || value >= CHANNELS_MAX)
+		return false;
+	item->channel = (int64_t)value;
+	return true;
+}
+
+static bool
+suffixes(const char **text, struct item_word *item)
+{
+	while (**text != '\0') {
+		const char mark = *(*text)++;
+
+		if (mark == '*' && number(text, &item->times))
+			continue;
+		if (mark == '/' && number(text, &item->size)) {
+			item->has_size = true;
+			continue;
+		}
+		if (mark == '#' && number(text, &item->seq)) {
+			item->has_seq = true;
+			continue;
+		}
+		return false;
+	}
+	return true;
+}
+
+bool
+item_word_parse(const char *word, struct item_word *item)
+{
+	static const char *const with_id[] = { "b", "sp", "tb", "ub", "x", "a" };
+	static const char *const bare[] = { "d", "eop", "eos" };
+	size_t len = 0;
+	bool known = false;
+
+	*item = (struct item_word){ .times = 1 };
+	while (islower((unsigned char)word[len]))
+		len++;
+	if (len == 0 || len >= sizeof(item->kind))
+		return false;
+	memcpy(item->kind, word, len);
+	word += len;
+	for (size_t i = 0; i < WEIR_ARRAY_CNT(with_id); i++)
+		if (strcmp(item->kind, with_id[i]) == 0) {
+			known = true;
+			if (!number(&word, &item->id))
+				return false;
+		}
+	for (size_t i = 0; i < WEIR_ARRAY_CNT(bare); i++)
+		known |= strcmp(item->kind, bare[i]) == 0;
+	if (!known || (strcmp(item->kind, "d") == 0 && !label(&word, item)))
+		return false;
+	return channel(&word, item) && suffixes(&word, item);
+}
