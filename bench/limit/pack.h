@@ -8,8 +8,6 @@
 
 #include "bench/limit/rows.h"
 
-#include <immintrin.h>
-
 #define LANES_ALL ((1u << LANES) - 1)
 
 /* Look-ups that travel at once; 16 to 64 measured alike, 8 is too few. */

@@ -11,6 +11,7 @@
 
 #include "bench/limit/limit.h"
 
+#include <immintrin.h>
 #include <string.h>
 
 #define ROWS_GOLDEN 0x9e3779b97f4a7c15ull
@@ -79,14 +80,18 @@ vec_all(uint64_t v)
 }
 
 /* Keys of LANES consecutive rows; z: their stream * 2^40 + i + G. Both factors of the last product
- * fit in 32 bits, which the mask tells the compiler: one multiplication in place of three. */
+ * fit in 32 bits: one instruction in place of three multiplications. */
 LIMIT_INLINE vec
 vec_keys(vec z, vec keys)
 {
 	z = (z ^ (z >> 30)) * ROWS_MIX_A;
 	z = (z ^ (z >> 27)) * ROWS_MIX_B;
 	z ^= z >> 31;
-	return ((z >> 32) * (keys & 0xffffffff)) >> 32;
+#if LANES == 8
+	return (vec)_mm512_mul_epu32((__m512i)(z >> 32), (__m512i)keys) >> 32;
+#else
+	return (vec)_mm256_mul_epu32((__m256i)(z >> 32), (__m256i)keys) >> 32;
+#endif
 }
 
 /* Rows first..first+CHUNK-1 of a stream; the value is that of the row, mapped where map says so. */

@@ -1,0 +1,9 @@
+#define WEIR_LANES 8
+#include "jobs/nexmark/gen_lanes_inl.h"
+
+void
+weir_nexmark_kernel_v4(const struct weir_nexmark *gen, const struct weir_nexmark_epoch *epoch,
+		       uint64_t first, uint32_t cnt, const struct weir_nexmark_bids *out)
+{
+	bids_in_lanes(gen, epoch, first, cnt, out);
+}
