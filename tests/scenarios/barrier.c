@@ -115,6 +115,19 @@ number_at(struct run *run, unsigned idx, int64_t *value)
 	return false;
 }
 
+static bool
+id_at(struct run *run, unsigned idx, uint64_t *id)
+{
+	char *end;
+	const char *word = word_at(run, idx);
+
+	*id = strtoull(word, &end, 10);
+	if (*word >= '0' && *word <= '9' && *end == '\0')
+		return true;
+	malformed(run);
+	return false;
+}
+
 /* Header. */
 
 static bool
@@ -367,10 +380,11 @@ step_clock(struct run *run, bool timers)
 static void
 step_stamp(struct run *run)
 {
-	int64_t id, ms;
+	uint64_t id;
+	int64_t ms;
 
-	if (number_at(run, 1, &id) && number_at(run, 2, &ms))
-		world_stamp(run->world, (uint64_t)id, ms * MS);
+	if (id_at(run, 1, &id) && number_at(run, 2, &ms))
+		world_stamp(run->world, id, ms * MS);
 }
 
 static void
@@ -538,12 +552,12 @@ static void
 expect_keep(struct run *run)
 {
 	static char text[TEXT_MAX], got[TEXT_MAX], full[TEXT_MAX + 64];
-	int64_t id;
+	uint64_t id;
 
-	if (!number_at(run, 1, &id))
+	if (!id_at(run, 1, &id))
 		return;
 	join(&run->words, 0, text);
-	world_keep(run->world, (uint64_t)id, got, sizeof(got));
+	world_keep(run->world, id, got, sizeof(got));
 	snprintf(full, sizeof(full), "keep %s %s", word_at(run, 1), got);
 	compare(run, text, full);
 }
@@ -571,12 +585,12 @@ static void
 expect_align(struct run *run)
 {
 	struct weir_handler_metrics m = { 0 };
-	int64_t id;
+	uint64_t id;
 	bool triggered;
 
-	if (!number_at(run, 1, &id))
+	if (!id_at(run, 1, &id))
 		return;
-	triggered = world_metrics(run->world, (uint64_t)id, &m);
+	triggered = world_metrics(run->world, id, &m);
 	for (unsigned i = 2; i < run->words.cnt; i++) {
 		const char *word = run->words.word[i];
 
