@@ -1,0 +1,64 @@
+#include "app/cli.h"
+#include "app/commands.h"
+#include "app/spawn.h"
+
+/* The `weir` program: the table of its commands. */
+
+#include <stdio.h>
+#include <string.h>
+
+static int cmd_help(const struct weir_cli *cli);
+static int cmd_version(const struct weir_cli *cli);
+
+#define CONFIG_OPTIONS (WEIR_OPT(CONFIG) | WEIR_OPT(SET) | WEIR_OPT(HELP))
+
+static const char *const exit_codes[] = {
+	"exit codes: 0 finished; 130, 143 cancelled by SIGINT, SIGTERM; 64 usage, unknown command "
+	"or",
+	"job; 65 bad data; 66 input not there; 69 unavailable (another run holds the job); 70 the "
+	"job",
+	"failed; 74 I/O; 78 configuration",
+	NULL,
+};
+
+static const struct weir_command commands[] = {
+	{ "run", NULL, "JOB", "run a job here", 1, 1, CONFIG_OPTIONS | WEIR_OPT(REPORT), exit_codes,
+	  weir_cmd_run },
+	{ "plan", NULL, "JOB", "show what would run where", 1, 1, CONFIG_OPTIONS, NULL,
+	  weir_cmd_plan },
+	{ "check", NULL, "[JOB]", "validate a configuration, and a job with it", 0, 1,
+	  CONFIG_OPTIONS, NULL, weir_cmd_check },
+	{ "show-config", NULL, "[JOB]", "the effective configuration and where each value is from",
+	  0, 1, CONFIG_OPTIONS | WEIR_OPT(JSON), NULL, weir_cmd_show_config },
+	{ "jobs", NULL, "", "the jobs that ship", 0, 0, WEIR_OPT(HELP), NULL, weir_cmd_jobs },
+	{ "version", NULL, "", "the version of weir", 0, 0, WEIR_OPT(HELP), NULL, cmd_version },
+	{ "help", NULL, "[COMMAND]", "this list, or the help of a command", 0, 2, WEIR_OPT(HELP),
+	  NULL, cmd_help },
+};
+
+static int
+cmd_version(const struct weir_cli *cli)
+{
+	(void)cli;
+	printf("weir %s\n", WEIR_VERSION);
+	return 0;
+}
+
+static int
+cmd_help(const struct weir_cli *cli)
+{
+	if (cli->arg_cnt > 0 && strcmp(cli->arg[0], "keys") == 0) {
+		weir_print_keys();
+		return 0;
+	}
+	return weir_cli_help(commands, (uint32_t)WEIR_ARRAY_CNT(commands), cli->arg[0],
+			     cli->arg[1]);
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "_worker") == 0)
+		return weir_worker_start(argc, argv);
+	return weir_cli_main(argc, argv, commands, (uint32_t)WEIR_ARRAY_CNT(commands));
+}

@@ -1,0 +1,14 @@
+#ifndef WEIR_APP_WORKER_LINK_H
+#define WEIR_APP_WORKER_LINK_H
+
+/* Inside of struct weir_worker_link, for the file that opens it. */
+
+#include "app/link.h"
+#include "app/worker.h"
+
+struct weir_worker_link {
+	struct weir_link link;
+	bool cancelled; /* control thread only */
+};
+
+#endif /* WEIR_APP_WORKER_LINK_H */
