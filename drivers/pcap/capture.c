@@ -220,6 +220,8 @@ read_section(struct weir_capture *c, uint64_t start)
 	return WEIR_CAPTURE_FRAME;
 }
 
+/* The options of the block at start, from at to end. Only those of an interface say anything here;
+ * of a packet (interface NULL) they are looked at because a block with broken ones is damaged. */
 static enum weir_capture_result
 read_options(struct weir_capture *c, uint64_t start, uint64_t at, uint64_t end,
 	     struct weir_capture_interface *interface)
@@ -241,9 +243,9 @@ read_options(struct weir_capture *c, uint64_t start, uint64_t at, uint64_t end,
 		r = fetch_all(c, start, at, len < 8 ? len : 8, &p);
 		if (r != WEIR_CAPTURE_FRAME)
 			return r;
-		if (code == OPTION_RESOLUTION && len == 1)
+		if (interface != NULL && code == OPTION_RESOLUTION && len == 1)
 			interface->resolution = p[0];
-		else if (code == OPTION_TIME_OFFSET && len == 8)
+		else if (interface != NULL && code == OPTION_TIME_OFFSET && len == 8)
 			interface->offset_s = (int64_t)get64(c, p);
 		uint64_t padded = weir_align_up(len, 4);
 		at += padded < end - at ? padded : end - at;
@@ -350,6 +352,10 @@ read_packet(struct weir_capture *c, const struct block *b, struct weir_capture_f
 	units = (uint64_t)get32(c, p + 12) << 32 | get32(c, p + 16);
 	if (!block_time(&c->interfaces[interface], units, &frame->time_ns))
 		return damaged(c, b->start, "a time that does not fit 64 bits of nanoseconds");
+	r = read_options(c, b->start, b->start + 28 + weir_align_up(frame->captured, 4),
+			 b->start + b->total - 4, NULL);
+	if (r != WEIR_CAPTURE_FRAME)
+		return r;
 	r = fetch_all(c, b->start, b->start, 28 + frame->captured, &p);
 	frame->bytes = frame->captured > 0 ? p + 28 : NULL;
 	return r;

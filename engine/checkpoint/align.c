@@ -223,7 +223,7 @@ on_barrier(struct weir_handler *h, const struct weir_handler_event *event)
 			weir_handler_emit(h, WEIR_UPDATE_OPEN, event->id)->channel = event->channel;
 		return;
 	}
-	h->inputs[event->channel].ord = event->ord;
+	h->inputs[event->channel].seq = event->seq;
 	count(h, event->channel, INPUT_BARRIER, event->stamp_ns);
 	if (!unaligned) {
 		a->barrier = event->barrier;
@@ -234,7 +234,7 @@ on_barrier(struct weir_handler *h, const struct weir_handler_event *event)
 			weir_handler_emit(h, WEIR_UPDATE_KEEP_END, event->id);
 
 		end->channel = event->channel;
-		end->ord = event->ord;
+		end->seq = event->seq;
 	}
 	if (a->state == ALIGN_COLLECTING) {
 		if (all_in(h) && !unaligned) {
@@ -251,6 +251,7 @@ on_barrier(struct weir_handler *h, const struct weir_handler_event *event)
 
 		hold->channel = event->channel;
 		hold->ord = event->ord;
+		hold->seq = event->seq;
 	}
 	progress(h);
 }
@@ -265,6 +266,7 @@ on_announce(struct weir_handler *h, const struct weir_handler_event *event)
 		return;
 	in->announced = true;
 	in->announced_ord = event->ord;
+	in->announced_seq = event->seq;
 	if (h->align.state != ALIGN_COLLECTING)
 		move_announced(h);
 }
@@ -425,20 +427,21 @@ weir_align_close(struct weir_handler *h)
 }
 
 bool
-weir_handler_announced(const struct weir_handler *h, uint32_t channel, uint32_t *ord)
+weir_handler_announced(const struct weir_handler *h, uint32_t channel, uint32_t *ord, uint32_t *seq)
 {
 	const struct input *in = &h->inputs[channel];
 
 	*ord = in->announced_ord;
+	*seq = in->announced_seq;
 	return in->announced;
 }
 
 enum weir_handler_keep
-weir_handler_keeps(const struct weir_handler *h, uint32_t channel, uint32_t *ord)
+weir_handler_keeps(const struct weir_handler *h, uint32_t channel, uint32_t *seq)
 {
 	const struct input *in = &h->inputs[channel];
 
-	*ord = in->ord;
+	*seq = in->seq;
 	if (in->forced || in->ended)
 		return WEIR_KEEP_NOTHING;
 	switch (in->state) {

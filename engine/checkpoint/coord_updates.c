@@ -12,7 +12,7 @@ struct weir_arena_chunk {
 struct weir_coord_update *
 weir_coord_emit(struct weir_coordinator *c, enum weir_coord_update_kind kind, uint64_t id)
 {
-	struct weir_out *out = &c->out;
+	struct weir_coord_out *out = &c->out;
 
 	out->list = weir_grow(out->list, &out->cap, out->cnt + 1, sizeof(*out->list));
 	out->list[out->cnt] = (struct weir_coord_update){ .kind = kind, .id = id };

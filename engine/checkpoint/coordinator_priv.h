@@ -43,7 +43,7 @@ struct weir_swallow {
 
 struct weir_arena_chunk;
 
-struct weir_out {
+struct weir_coord_out {
 	struct weir_coord_update *list;
 	uint32_t cnt;
 	uint32_t cap;
@@ -106,7 +106,7 @@ struct weir_coordinator {
 
 	/* this step */
 	int64_t now;
-	struct weir_out out;
+	struct weir_coord_out out;
 };
 
 /* ---- coord_updates.c ---- */

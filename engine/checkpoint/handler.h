@@ -62,6 +62,7 @@ struct weir_handler_event {
 	enum weir_handler_event_kind kind;
 	uint32_t channel;
 	uint32_t ord;	  /* number of the item; ANNOUNCE: of the barrier */
+	uint32_t seq;	  /* of the last frame before it */
 	uint32_t barrier; /* enum weir_barrier_kind */
 	uint32_t flags;	  /* WEIR_EVENT_ bits, passed on with TRIGGER */
 	bool closed;	  /* BARRIER: it closed its channel */
@@ -93,11 +94,11 @@ enum weir_handler_update_kind {
 	WEIR_UPDATE_OPEN,      /* one channel */
 	WEIR_UPDATE_OPEN_ALL,  /* every channel but one (CHANNEL_NONE: all) */
 	WEIR_UPDATE_OPEN_HELD, /* those closed by HOLD */
-	WEIR_UPDATE_HOLD,      /* close the channel behind ord (T33) */
+	WEIR_UPDATE_HOLD,      /* close the channel behind ord and seq (T33) */
 	WEIR_UPDATE_MOVE,      /* take announced barriers ahead: weir_handler_announced */
 	WEIR_UPDATE_START,     /* last of a list: answer STARTED or REFUSED before anything else */
 	WEIR_UPDATE_KEEP,      /* begin the capture of id on channels: weir_handler_keeps */
-	WEIR_UPDATE_KEEP_END,  /* the channel's barrier, number ord, is in */
+	WEIR_UPDATE_KEEP_END,  /* the channel's barrier, behind frame seq, is in */
 	WEIR_UPDATE_KEEP_QUEUED, /* synthetic barriers came: weir_handler_keeps */
 	WEIR_UPDATE_KEEP_STOP,	 /* on all channels */
 };
@@ -115,7 +116,8 @@ struct weir_handler_update {
 	enum weir_handler_reason reason; /* ABORT */
 	bool unaligned;			 /* TRIGGER: forward on the priority lane */
 	uint32_t channel;
-	uint32_t ord;
+	uint32_t ord;	  /* HOLD */
+	uint32_t seq;	  /* HOLD, KEEP_END: last frame before the barrier */
 	uint32_t barrier; /* TRIGGER: kind to forward; enum weir_barrier_kind */
 	uint32_t flags;	  /* TRIGGER: WEIR_EVENT_ bits of the barrier */
 	uint64_t id;
@@ -146,18 +148,19 @@ int64_t weir_handler_due(const struct weir_handler *handler);
 void weir_handler_count(struct weir_handler *handler, uint64_t bytes);
 
 /* Answer to MOVE: is a barrier of the current id announced and not out on this channel? */
-bool weir_handler_announced(const struct weir_handler *handler, uint32_t channel, uint32_t *ord);
+bool weir_handler_announced(const struct weir_handler *handler, uint32_t channel, uint32_t *ord,
+			    uint32_t *seq);
 
 enum weir_handler_keep {
 	WEIR_KEEP_NOTHING, /* forced or ended */
 	WEIR_KEEP_OPEN,	   /* until its barrier comes */
-	WEIR_KEEP_UNTIL,   /* below *ord: its barrier is in */
+	WEIR_KEEP_UNTIL,   /* up to frame *seq: its barrier is in */
 	WEIR_KEEP_QUEUED,  /* what is queued now: its barrier is synthetic (T31) */
 };
 
 /* Answer to KEEP: what of this channel belongs to the capture? */
 enum weir_handler_keep weir_handler_keeps(const struct weir_handler *handler, uint32_t channel,
-					  uint32_t *ord);
+					  uint32_t *seq);
 
 const char *weir_handler_reason_text(enum weir_handler_reason reason);
 

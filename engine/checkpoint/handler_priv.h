@@ -8,7 +8,7 @@
 /* How the barrier of the current id came on a channel. */
 enum input_state {
 	INPUT_MISSING,
-	INPUT_BARRIER,	 /* handed out, number ord */
+	INPUT_BARRIER,	 /* handed out, behind frame seq */
 	INPUT_SYNTHETIC, /* counted by the coordinator's trigger */
 	INPUT_ENDED,	 /* counted by its end */
 };
@@ -19,8 +19,9 @@ struct input {
 	bool restored;	/* END_STATE was handed out */
 	bool announced; /* of the current id, not out yet */
 	enum input_state state;
-	uint32_t ord;		/* of the barrier, INPUT_BARRIER */
-	uint32_t announced_ord; /* of the barrier, announced */
+	uint32_t seq;		/* INPUT_BARRIER: of the last frame before it */
+	uint32_t announced_ord; /* announced: of the barrier */
+	uint32_t announced_seq;
 };
 
 /* The exactly-once machine. IDLE: the current id is over. */

@@ -76,25 +76,25 @@ move_announced(struct weir_input *in, const struct weir_handler_update *update)
 		.timeout_ns = update->timeout_ns,
 		.barrier = WEIR_BARRIER_TIMEOUTABLE,
 	};
-	uint32_t ord;
+	uint32_t ord, seq;
 
 	for (uint32_t c = 0; c < in->channel_cnt; c++)
-		if (weir_handler_announced(in->handler, c, &ord))
-			weir_gate_move(in->gate, c, ord, &barrier);
+		if (weir_handler_announced(in->handler, c, &ord, &seq))
+			weir_gate_move(in->gate, c, ord, seq, &barrier);
 }
 
 static void
 keep_begin(struct weir_input *in, uint64_t id)
 {
 	for (uint32_t c = 0; c < in->channel_cnt; c++) {
-		uint32_t ord;
-		const enum weir_handler_keep keep = weir_handler_keeps(in->handler, c, &ord);
+		uint32_t seq;
+		const enum weir_handler_keep keep = weir_handler_keeps(in->handler, c, &seq);
 
 		if (keep == WEIR_KEEP_NOTHING)
 			continue;
 		weir_gate_keep(in->gate, c, id);
 		if (keep == WEIR_KEEP_UNTIL)
-			weir_gate_keep_until(in->gate, c, ord);
+			weir_gate_keep_until(in->gate, c, seq);
 		else if (keep == WEIR_KEEP_QUEUED)
 			weir_gate_keep_queued(in->gate, c);
 		else
@@ -106,9 +106,9 @@ static void
 keep_queued(struct weir_input *in)
 {
 	for (uint32_t c = 0; c < in->channel_cnt; c++) {
-		uint32_t ord;
+		uint32_t seq;
 
-		if (weir_handler_keeps(in->handler, c, &ord) == WEIR_KEEP_QUEUED)
+		if (weir_handler_keeps(in->handler, c, &seq) == WEIR_KEEP_QUEUED)
 			weir_gate_keep_queued(in->gate, c);
 	}
 }
@@ -149,7 +149,7 @@ carry_out(struct weir_input *in, const struct weir_handler_update *u)
 		weir_gate_open_held(in->gate);
 		break;
 	case WEIR_UPDATE_HOLD:
-		weir_gate_hold(in->gate, u->channel, u->ord);
+		weir_gate_hold(in->gate, u->channel, u->ord, u->seq);
 		break;
 	case WEIR_UPDATE_MOVE:
 		move_announced(in, u);
@@ -158,7 +158,7 @@ carry_out(struct weir_input *in, const struct weir_handler_update *u)
 		keep_begin(in, u->id);
 		break;
 	case WEIR_UPDATE_KEEP_END:
-		weir_gate_keep_until(in->gate, u->channel, u->ord);
+		weir_gate_keep_until(in->gate, u->channel, u->seq);
 		break;
 	case WEIR_UPDATE_KEEP_QUEUED:
 		keep_queued(in);
@@ -245,6 +245,7 @@ on_event(struct weir_input *in, const struct weir_burst *burst, int64_t now_ns)
 	struct weir_handler_event event = {
 		.channel = burst->channel,
 		.ord = burst->items[0].ord,
+		.seq = burst->items[0].seq,
 		.barrier = burst->event.barrier,
 		.flags = burst->event.flags,
 		.closed = burst->closed,

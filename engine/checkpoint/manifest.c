@@ -81,7 +81,7 @@ file_crc(const struct header *h, const void *payload)
 static int
 memory_out(struct weir_error *err)
 {
-	return weir_fail(err, WEIR_ERR_FAILED, "manifest: out of memory");
+	return weir_fail(err, WEIR_ERR_FAILED, "out of memory");
 }
 
 int
@@ -96,7 +96,7 @@ weir_manifest_encode(const struct weir_manifest *m, uint8_t **bytes, size_t *len
 
 	rc = weir_manifest_check(m, err);
 	if (rc != 0)
-		return rc;
+		return err != NULL ? weir_error_prefix(err, "manifest") : rc;
 	pb = weir_manifest_pack(&pool, m);
 	if (pb == NULL) {
 		rc = memory_out(err);
@@ -104,8 +104,8 @@ weir_manifest_encode(const struct weir_manifest *m, uint8_t **bytes, size_t *len
 	}
 	h.length = weir__pb__manifest__get_packed_size(pb);
 	if (h.length > WEIR_MANIFEST_BYTES_MAX) {
-		rc = weir_fail(err, WEIR_ERR_DATA, "manifest: %" PRIu64 " bytes, at most %llu",
-			       h.length, WEIR_MANIFEST_BYTES_MAX);
+		rc = weir_fail(err, WEIR_ERR_DATA, "%" PRIu64 " bytes, at most %llu", h.length,
+			       WEIR_MANIFEST_BYTES_MAX);
 		goto out;
 	}
 	file = malloc(sizeof(h) + h.length);
@@ -156,8 +156,7 @@ weir_manifest_decode_payload(const void *bytes, size_t len, struct weir_manifest
 	pb = weir__pb__manifest__unpack(&allocator, len, bytes);
 	if (pb == NULL) {
 		rc = pool.failed ? memory_out(err)
-				 : weir_fail(err, WEIR_ERR_DATA,
-					     "manifest: payload: not a Manifest message");
+				 : weir_fail(err, WEIR_ERR_DATA, "payload: not a Manifest message");
 		goto fail;
 	}
 	owned = weir_manifest_pool_take(&pool, 1, sizeof(*owned));
@@ -186,24 +185,22 @@ weir_manifest_decode(const void *bytes, size_t len, struct weir_manifest **out,
 	struct header h;
 
 	if (len < sizeof(h))
-		return weir_fail(err, WEIR_ERR_DATA,
-				 "manifest: header: cut short: %zu bytes of %zu", len, sizeof(h));
+		return weir_fail(err, WEIR_ERR_DATA, "header: cut short: %zu bytes of %zu", len,
+				 sizeof(h));
 	memcpy(&h, bytes, sizeof(h));
 	if (h.magic != WEIR_MANIFEST_MAGIC)
-		return weir_fail(err, WEIR_ERR_DATA, "manifest: header: magic is not WEIRCHKP");
+		return weir_fail(err, WEIR_ERR_DATA, "header: magic is not WEIRCHKP");
 	if (h.version != WEIR_MANIFEST_VERSION)
 		return weir_fail(err, WEIR_ERR_DATA,
-				 "manifest: header: format version %" PRIu32 ", this weir reads %u",
+				 "header: format version %" PRIu32 ", this weir reads %u",
 				 h.version, WEIR_MANIFEST_VERSION);
 	if (h.length > WEIR_MANIFEST_BYTES_MAX || h.length != len - sizeof(h))
 		return weir_fail(err, WEIR_ERR_DATA,
-				 "manifest: payload: %s: header says %" PRIu64
-				 " bytes, file has %zu",
+				 "payload: %s: header says %" PRIu64 " bytes, file has %zu",
 				 h.length > len - sizeof(h) ? "cut short" : "surplus bytes",
 				 h.length, len - sizeof(h));
 	if (h.crc != file_crc(&h, payload))
-		return weir_fail(err, WEIR_ERR_DATA,
-				 "manifest: payload: checksum does not match (CRC32C)");
+		return weir_fail(err, WEIR_ERR_DATA, "payload: checksum does not match (CRC32C)");
 	return weir_manifest_decode_payload(payload, h.length, out, err);
 }
 

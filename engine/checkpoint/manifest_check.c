@@ -38,13 +38,13 @@ static WEIR_PRINTF(2, 3) int bad(struct check *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	return weir_fail(c->err, WEIR_ERR_DATA, "manifest: %s: %s", c->where, why);
+	return weir_fail(c->err, WEIR_ERR_DATA, "%s: %s", c->where, why);
 }
 
 static int
 memory_out(struct check *c)
 {
-	return weir_fail(c->err, WEIR_ERR_FAILED, "manifest: out of memory");
+	return weir_fail(c->err, WEIR_ERR_FAILED, "out of memory");
 }
 
 static int

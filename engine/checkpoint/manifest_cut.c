@@ -46,7 +46,7 @@ by_channel(const void *pa, const void *pb)
 static int
 memory_out(struct weir_error *err)
 {
-	return weir_fail(err, WEIR_ERR_FAILED, "manifest: out of memory");
+	return weir_fail(err, WEIR_ERR_FAILED, "out of memory");
 }
 
 /* Call visit for every subtask, in order, until it fails. */
@@ -128,8 +128,7 @@ weir_manifest_check_overlap(const struct weir_manifest *m, struct weir_manifest_
 
 		if (a->file_idx == b->file_idx && b->offset - a->offset < a->length)
 			return weir_fail(err, WEIR_ERR_DATA,
-					 "manifest: file %s: segments at %" PRIu64 " and %" PRIu64
-					 " overlap",
+					 "file %s: segments at %" PRIu64 " and %" PRIu64 " overlap",
 					 m->files[a->file_idx].name, a->offset, b->offset);
 	}
 	return 0;
@@ -152,19 +151,18 @@ check_end(const struct ends *ends, const struct weir_manifest *m, uint32_t edge_
 
 	if (edge_idx >= m->edge_cnt)
 		return weir_fail(ends->err, WEIR_ERR_DATA,
-				 "manifest: operator \"%s\": %s names edge %" PRIu32 " of %" PRIu32,
+				 "operator \"%s\": %s names edge %" PRIu32 " of %" PRIu32,
 				 m->operators[own].id, side, edge_idx, m->edge_cnt);
 	edge = &m->edges[edge_idx];
 	if ((is_input ? edge->to_idx : edge->from_idx) != own)
 		return weir_fail(ends->err, WEIR_ERR_DATA,
-				 "manifest: operator \"%s\": %s of edge %" PRIu32
-				 ", which is another's",
+				 "operator \"%s\": %s of edge %" PRIu32 ", which is another's",
 				 m->operators[own].id, side, edge_idx);
 	peer_op = is_input ? edge->from_idx : edge->to_idx;
 	if (peer >= m->operators[peer_op].subtask_cnt)
 		return weir_fail(ends->err, WEIR_ERR_DATA,
-				 "manifest: operator \"%s\": %s names subtask %" PRIu32
-				 " of %" PRIu32 " of \"%s\"",
+				 "operator \"%s\": %s names subtask %" PRIu32 " of %" PRIu32
+				 " of \"%s\"",
 				 m->operators[own].id, side, peer,
 				 m->operators[peer_op].subtask_cnt, m->operators[peer_op].id);
 	return 0;
@@ -206,7 +204,7 @@ channel_fail(const struct ends *ends, const struct weir_manifest *m, const struc
 	const struct weir_manifest_edge *edge = &m->edges[e->edge_idx];
 
 	return weir_fail(ends->err, WEIR_ERR_DATA,
-			 "manifest: channel \"%s\" %" PRIu32 " -> \"%s\" %" PRIu32 ": %s",
+			 "channel \"%s\" %" PRIu32 " -> \"%s\" %" PRIu32 ": %s",
 			 m->operators[edge->from_idx].id, e->producer,
 			 m->operators[edge->to_idx].id, e->consumer, why);
 }

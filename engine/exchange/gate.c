@@ -283,6 +283,10 @@ front(struct weir_gate *gate, struct channel *ch)
 			weir_gate_fail_channel(gate, ch, item->ord, item->seq);
 			return NULL;
 		}
+		/* T33: what the producer held when it sent the barrier, it has kept itself. */
+		if ((ch->state & CH_HELD) && item->kind == WEIR_ITEM_DATA &&
+		    below(ch->held_seq, item->seq))
+			return NULL;
 		return item;
 	}
 	return NULL;
@@ -318,6 +322,15 @@ front_event(const struct weir_gate *gate, struct channel *ch, struct weir_burst 
 	hand_event(gate, ch, burst, &item, &event);
 }
 
+/* The barrier that bounds the capture may have come since the last look. */
+static void
+keep_front(struct weir_gate *gate, struct channel *ch, const struct weir_item *frame)
+{
+	if (!(ch->state & CH_LIMIT))
+		weir_gate_keep_bound(gate, ch);
+	weir_gate_keep_frame(gate, ch, frame);
+}
+
 static uint32_t
 poll_slow(struct weir_gate *gate, struct channel *ch, struct weir_burst *burst, uint32_t max)
 {
@@ -333,7 +346,7 @@ poll_slow(struct weir_gate *gate, struct channel *ch, struct weir_burst *burst, 
 			break;
 		}
 		if (ch->state & CH_KEEP)
-			weir_gate_keep_frame(gate, ch, item);
+			keep_front(gate, ch, item);
 		burst->items[burst->cnt++] = *item;
 		ch->next_seq++;
 		front_consume(ch);
@@ -489,7 +502,7 @@ offer_moved(const struct channel *ch, struct offer *offer)
 			.lane = WEIR_GATE_MOVED,
 			.idx = i,
 			.item = { .ref = WEIR_GATE_NO_EVENT,
-				  .seq = ch->next_seq - 1,
+				  .seq = ch->moved[i].seq,
 				  .ord = ch->moved[i].ord,
 				  .kind = WEIR_ITEM_BARRIER },
 		};
@@ -542,6 +555,9 @@ offer_take(struct weir_gate *gate, uint32_t c, const struct offer *offer, struct
 		WEIR_ASSERT(weir_lane_pop(ch->priority, &item, 1) == 1);
 		event = event_take(ch, &item);
 		if (item.kind == WEIR_ITEM_BARRIER) {
+			/* Its slot may say otherwise: on this channel the producer's output timer
+			 * made it unaligned (T10). */
+			event.barrier = WEIR_BARRIER_UNALIGNED;
 			if (item.ord == ch->next_ord)
 				ch->next_ord++;
 			else
@@ -601,7 +617,7 @@ weir_gate_poll_priority(struct weir_gate *gate, struct weir_burst *burst)
 }
 
 void
-weir_gate_move(struct weir_gate *gate, uint32_t channel, uint32_t ord,
+weir_gate_move(struct weir_gate *gate, uint32_t channel, uint32_t ord, uint32_t seq,
 	       const struct weir_gate_event *barrier)
 {
 	struct channel *ch = &gate->channels[channel];
@@ -613,7 +629,7 @@ weir_gate_move(struct weir_gate *gate, uint32_t channel, uint32_t ord,
 			return;
 	if (ch->moved_cnt == MOVED_MAX)
 		return;
-	ch->moved[ch->moved_cnt++] = (struct moved){ .ord = ord, .event = *barrier };
+	ch->moved[ch->moved_cnt++] = (struct moved){ .ord = ord, .seq = seq, .event = *barrier };
 	if (gate->arrival != NULL)
 		gate->arrival(gate->arg, channel, WEIR_GATE_MOVED, ord);
 }
@@ -672,7 +688,7 @@ weir_gate_open_all(struct weir_gate *gate, uint32_t except)
 }
 
 void
-weir_gate_hold(struct weir_gate *gate, uint32_t channel, uint32_t ord)
+weir_gate_hold(struct weir_gate *gate, uint32_t channel, uint32_t ord, uint32_t seq)
 {
 	struct channel *ch = &gate->channels[channel];
 
@@ -680,6 +696,7 @@ weir_gate_hold(struct weir_gate *gate, uint32_t channel, uint32_t ord)
 		return;
 	ch->state |= CH_CLOSED | CH_HELD;
 	ch->closed_ord = ord;
+	ch->held_seq = seq;
 }
 
 void

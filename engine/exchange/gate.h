@@ -51,8 +51,9 @@ struct weir_gate_config {
 	uint32_t channel_cnt; /* may be 0: a source */
 	const struct weir_gate_channel *channels;
 	/*
-	 * Producers hold nothing back (no overdraft): behind an item of the priority lane everything
-	 * before it must be there. Lets weir_gate_look find faults at the end of what is queued.
+	 * Producers hold nothing back (no overdraft): behind an item of the priority lane
+	 * everything before it must be there. Lets weir_gate_look find faults at the end of what is
+	 * queued.
 	 */
 	bool complete;
 	bool closing; /* aligned barriers close their channel; false for at-least-once (T18) */
@@ -126,15 +127,19 @@ void weir_gate_open_all(struct weir_gate *gate, uint32_t except);
 /* Open the channels that END_STATE closed (R1). */
 void weir_gate_open_restored(struct weir_gate *gate);
 
-/* Close an open channel behind number ord; such a channel opens by weir_gate_open_held too. */
-void weir_gate_hold(struct weir_gate *gate, uint32_t channel, uint32_t ord);
+/*
+ * Close an open channel behind number ord and behind frame seq; such a channel opens by
+ * weir_gate_open_held too.
+ */
+void weir_gate_hold(struct weir_gate *gate, uint32_t channel, uint32_t ord, uint32_t seq);
 void weir_gate_open_held(struct weir_gate *gate);
 
 /*
- * Take the announced barrier with number ord ahead of the data before it: it is handed out by
- * weir_gate_poll_priority. If it is out already or too far ahead, it stays where it is.
+ * Take the announced barrier with number ord, behind frame seq, ahead of the data before it: it is
+ * handed out by weir_gate_poll_priority. If it is out already or too far ahead, it stays where it
+ * is.
  */
-void weir_gate_move(struct weir_gate *gate, uint32_t channel, uint32_t ord,
+void weir_gate_move(struct weir_gate *gate, uint32_t channel, uint32_t ord, uint32_t seq,
 		    const struct weir_gate_event *barrier);
 
 /*
@@ -143,8 +148,8 @@ void weir_gate_move(struct weir_gate *gate, uint32_t channel, uint32_t ord,
  */
 void weir_gate_keep(struct weir_gate *gate, uint32_t channel, uint64_t checkpoint);
 
-/* The barrier with number ord is in: keep what is before it, then no more. */
-void weir_gate_keep_until(struct weir_gate *gate, uint32_t channel, uint32_t ord);
+/* The channel's barrier is in: keep up to frame seq, the last one before it, then no more. */
+void weir_gate_keep_until(struct weir_gate *gate, uint32_t channel, uint32_t seq);
 
 /* Keep what is queued now, then no more (a trigger by the coordinator, T31). */
 void weir_gate_keep_queued(struct weir_gate *gate, uint32_t channel);

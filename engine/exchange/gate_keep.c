@@ -13,31 +13,34 @@
 void
 weir_gate_keep_frame(struct weir_gate *gate, struct channel *ch, const struct weir_item *frame)
 {
-	if (ord_below(frame->ord, ch->keep_next))
+	if (below(frame->seq, ch->keep_next))
 		return;
-	if ((ch->state & CH_LIMIT) && !ord_below(frame->ord, ch->keep_limit))
+	if ((ch->state & CH_LIMIT) && below(ch->keep_last, frame->seq))
 		return;
-	ch->keep_next = frame->ord + 1;
+	ch->keep_next = frame->seq + 1;
 	if (gate->keep != NULL)
 		gate->keep(gate->arg, ch->keep_id, (uint32_t)(ch - gate->channels), frame);
 }
 
 static void
-limit_lower(struct channel *ch, uint32_t ord)
+limit_lower(struct channel *ch, uint32_t seq)
 {
-	if ((ch->state & CH_LIMIT) && ord_below(ch->keep_limit, ord))
+	if ((ch->state & CH_LIMIT) && below(ch->keep_last, seq))
 		return;
 	ch->state |= CH_LIMIT;
-	ch->keep_limit = ord;
+	ch->keep_last = seq;
 }
 
-/* Rule T12: the first barrier of the captured id, or of a later one, bounds the capture. */
+/*
+ * T12: the first barrier of the captured id, or of a later one, bounds the capture: by the last
+ * frame before it in the lane. What its producer still held then, the producer keeps (T13).
+ */
 static void
 limit_by_barrier(struct channel *ch, const struct weir_item *item)
 {
 	if ((ch->state & CH_KEEP) && item->kind == WEIR_ITEM_BARRIER &&
 	    item->ref != WEIR_GATE_NO_EVENT && ch->events[item->ref].checkpoint >= ch->keep_id)
-		limit_lower(ch, item->ord);
+		limit_lower(ch, item->seq);
 }
 
 struct walk {
@@ -119,6 +122,12 @@ peek_unaligned(struct weir_gate *gate, struct channel *ch)
 }
 
 void
+weir_gate_keep_bound(struct weir_gate *gate, struct channel *ch)
+{
+	peek_unaligned(gate, ch);
+}
+
+void
 weir_gate_look(struct weir_gate *gate, uint32_t channel)
 {
 	struct channel *ch = &gate->channels[channel];
@@ -143,7 +152,7 @@ weir_gate_keep(struct weir_gate *gate, uint32_t channel, uint64_t checkpoint)
 
 	ch->state = (ch->state | CH_KEEP) & ~(uint32_t)CH_LIMIT;
 	ch->keep_id = checkpoint;
-	ch->keep_next = ch->next_ord;
+	ch->keep_next = ch->next_seq;
 }
 
 static void
@@ -153,13 +162,13 @@ keep_end(struct channel *ch)
 }
 
 void
-weir_gate_keep_until(struct weir_gate *gate, uint32_t channel, uint32_t ord)
+weir_gate_keep_until(struct weir_gate *gate, uint32_t channel, uint32_t seq)
 {
 	struct channel *ch = &gate->channels[channel];
 
 	if (!(ch->state & CH_KEEP))
 		return;
-	limit_lower(ch, ord);
+	limit_lower(ch, seq);
 	weir_gate_look(gate, channel);
 	keep_end(ch);
 }

@@ -16,12 +16,13 @@ enum {
 	CH_AHEAD = 1u << 4,    /* ahead holds items */
 	CH_MARKS = 1u << 5,    /* marks are set */
 	CH_KEEP = 1u << 6,     /* a capture runs */
-	CH_LIMIT = 1u << 7,    /* keep_limit is known */
+	CH_LIMIT = 1u << 7,    /* keep_last is known */
 	CH_RESTORED = 1u << 8, /* closed by END_STATE */
 };
 
 struct moved {
 	uint32_t ord;
+	uint32_t seq; /* of the last frame before it */
 	struct weir_gate_event event;
 };
 
@@ -33,12 +34,13 @@ struct channel {
 	uint32_t next_ord; /* number of the next item of the data lane, marks aside */
 	uint32_t next_seq;
 	uint32_t closed_ord;
+	uint32_t held_seq; /* CH_HELD: frames above it are not handed out either */
 	uint32_t ahead_head;
 	uint32_t ahead_cnt;
 	uint32_t mark_cnt;
 	uint32_t moved_cnt;
-	uint32_t keep_next;  /* frames below this number were kept or handed out */
-	uint32_t keep_limit; /* frames from this number on are not kept */
+	uint32_t keep_next; /* frames below it were kept or handed out */
+	uint32_t keep_last; /* CH_LIMIT: frames above it are not kept */
 	uint64_t keep_id;
 	struct weir_item ahead[WEIR_GATE_BURST];
 	struct moved moved[MOVED_MAX];
@@ -62,9 +64,9 @@ struct weir_gate {
 	struct weir_item *priority_scratch; /* one priority lane */
 };
 
-/* Is number a below number b? */
+/* Is number a below number b? Of items or of frames. */
 static inline bool
-ord_below(uint32_t a, uint32_t b)
+below(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) < 0;
 }
@@ -73,7 +75,7 @@ ord_below(uint32_t a, uint32_t b)
 static inline bool
 beyond(const struct channel *ch, uint32_t ord)
 {
-	return (ch->state & CH_CLOSED) != 0 && ord_below(ch->closed_ord, ord);
+	return (ch->state & CH_CLOSED) != 0 && below(ch->closed_ord, ord);
 }
 
 static inline bool
@@ -84,6 +86,9 @@ marked(const struct channel *ch, uint32_t ord)
 
 void weir_gate_fail_channel(struct weir_gate *gate, struct channel *ch, uint32_t got_ord,
 			    uint32_t got_seq);
+
+/* Let an unaligned barrier that waits in the priority lane bound the running capture. */
+void weir_gate_keep_bound(struct weir_gate *gate, struct channel *ch);
 
 /* Pass a frame to the keep function if the running capture wants it. */
 void weir_gate_keep_frame(struct weir_gate *gate, struct channel *ch,

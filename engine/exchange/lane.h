@@ -23,20 +23,21 @@
 #include "engine/base/base.h"
 
 enum weir_item_kind {
-	WEIR_ITEM_DATA,	    /* ref: frame index */
-	WEIR_ITEM_BARRIER,  /* ref: event index, as for all below */
-	WEIR_ITEM_ANNOUNCE, /* priority lane: an aligned barrier that may time out is on its way
-			       (T6) */
-	WEIR_ITEM_CANCEL,   /* the checkpoint was aborted upstream */
-	WEIR_ITEM_END_DATA, /* end of data: no more rows; barriers still come (T28) */
-	WEIR_ITEM_END,	    /* end of partition: nothing comes after this */
+	WEIR_ITEM_DATA,	     /* ref: frame index */
+	WEIR_ITEM_BARRIER,   /* ref: event index, as for all below */
+	WEIR_ITEM_ANNOUNCE,  /* priority lane: an aligned barrier that may time out is on its way
+				(T6) */
+	WEIR_ITEM_CANCEL,    /* the checkpoint was aborted upstream */
+	WEIR_ITEM_END_DATA,  /* end of data: no more rows; barriers still come (T28) */
+	WEIR_ITEM_END,	     /* end of partition: nothing comes after this */
 	WEIR_ITEM_END_STATE, /* recovery: the restored frames of this channel end here (R1) */
 };
 
 struct weir_item {
-	uint32_t ref; /* frame or event, by kind */
-	uint32_t
-		seq; /* DATA: number of this frame; else: number of the last data frame before it */
+	uint32_t ref;  /* frame or event, by kind */
+	uint32_t seq;  /* DATA: number of this frame, from 1; else: of the last frame before it in
+			  the  data lane, also on the priority lane (what the producer still holds is
+			  not  in it) */
 	uint32_t ord;  /* number of this item in the channel, from 0 */
 	uint32_t kind; /* enum weir_item_kind */
 };

@@ -160,7 +160,7 @@ hash_usage(const struct weir_backend *pub, struct weir_state_usage *usage)
 	usage->frozen_bytes = be->frozen_bytes;
 }
 
-static int
+int
 hash_full(const struct weir_kstate *pub, struct weir_error *err)
 {
 	const struct kstate *st = (const struct kstate *)(const void *)pub;

@@ -58,7 +58,8 @@ struct snap {
 	struct table *last;	       /* youngest table of the freeze */
 	uint64_t at_z;
 	struct shadow *shadows;
-	uint32_t no; /* number of the last snapshot */
+	uint32_t no;	   /* number of the last snapshot */
+	uint32_t segments; /* of this snapshot so far */
 	bool active;
 };
 
@@ -175,6 +176,9 @@ void table_clear(struct table *t);
 /* Pages only, of a paged table. */
 uint8_t *page_take(struct kstate *st);
 void page_give(struct kstate *st, uint8_t *page);
+
+/* hash.c */
+int hash_full(const struct weir_kstate *st, struct weir_error *err);
 
 /* batch.c */
 struct key key_make(const struct table *t, const struct weir_keys *keys, uint32_t row);

@@ -1,11 +1,101 @@
+/* Restore: entries of a segment into a kstate. Those outside its range belong to another subtask.
+ */
+
 #include "statebackend/hash/hash_priv.h"
 
+#include <string.h>
+
+#include "statebackend/snapshot/records.h"
+
+static int
+shape_check(const struct kstate *st, const struct weir_seg_header *h, struct weir_error *err)
+{
+	const struct layout *l = &st->l;
+
+	if (h->key_mode != (uint32_t)l->mode || h->key_bytes != l->key_bytes ||
+	    h->value_bytes != l->value_bytes || h->grouped != l->grouped)
+		return weir_fail(
+			err, WEIR_ERR_DATA,
+			"state %s: the checkpoint has keys of mode %u, %u bytes and values of %u "
+			"bytes, the job mode %u, %u and %u",
+			st->pub.spec.name, h->key_mode, h->key_bytes, h->value_bytes,
+			(unsigned)l->mode, l->key_bytes, l->value_bytes);
+	return 0;
+}
+
+static struct key
+key_of(const struct kstate *st, const struct weir_record_entry *e, uint64_t *place)
+{
+	struct key k = { .tag = e->tag, .bytes = e->key, .len = e->key_len };
+
+	*place = e->tag;
+	if (st->l.mode == MODE_NUMBER) {
+		k.tag = e->key_u64 + TAG_BIAS;
+		*place = weir_hash_u64(e->key_u64);
+	}
+	k.z = place_z(&st->l, *place);
+	return k;
+}
+
+/* Key groups are ranges of at least 2^48 places: 0 and 1, stored as 2 and 3, change none. */
+static bool
+place_ours(const struct kstate *st, uint64_t place)
+{
+	return place >= st->pub.spec.hash_first && place <= st->pub.spec.hash_last;
+}
+
+static void
+entry_put(struct kstate *st, const struct weir_record *r, const struct weir_record_entry *e)
+{
+	uint64_t place;
+	struct key k = key_of(st, e, &place);
+	struct table *t;
+	uint8_t *payload;
+
+	if (!place_ours(st, place))
+		return;
+	t = (struct table *)(void *)hash_table(&st->pub, r->ns, true);
+	t = table_of_key(t, &k, true);
+	payload = table_upsert(t, &k);
+	memcpy(payload + st->l.value_at, e->value, st->l.value_bytes);
+}
+
+static int
+record_load(struct kstate *st, const struct weir_record_walk *w, struct weir_error *err)
+{
+	const uint32_t slots = w->record.kind == WEIR_RECORD_ENTRY ? 1 : w->record.slot_cnt;
+	struct weir_record_entry e;
+	bool there;
+	int rc = 0;
+
+	for (uint32_t slot = 0; slot < slots && rc == 0; slot++) {
+		if (slot % WEIR_STATE_BATCH_MAX == 0 &&
+		    weir_kstate_reserve(&st->pub, WEIR_STATE_BATCH_MAX + 2) != WEIR_STATE_ROOM)
+			return hash_full(&st->pub, err);
+		rc = weir_record_slot(w, slot, &there, &e, err);
+		if (rc == 0 && there)
+			entry_put(st, &w->record, &e);
+	}
+	return rc;
+}
+
 int
-hash_load(struct weir_kstate *st, const struct weir_segment *seg, const void *bytes,
+hash_load(struct weir_kstate *pub, const struct weir_segment *seg, const void *bytes,
 	  struct weir_error *err)
 {
-	(void)st;
-	(void)seg;
-	(void)bytes;
-	return weir_fail(err, WEIR_ERR_DATA, "not there yet");
+	struct kstate *st = (struct kstate *)(void *)pub;
+	struct weir_record_walk w;
+	bool more = true;
+	int rc;
+
+	WEIR_ASSERT(seg->kind == WEIR_SEGMENT_STATE);
+	rc = weir_record_walk_start(&w, bytes, err);
+	if (rc == 0)
+		rc = shape_check(st, &w.head, err);
+	while (rc == 0 && more) {
+		rc = weir_record_walk_next(&w, &more, err);
+		if (rc == 0 && more)
+			rc = record_load(st, &w, err);
+	}
+	return rc;
 }

@@ -4,8 +4,8 @@
 /*
  * weir_snap_writer: writes one core's data file of a checkpoint while records keep flowing.
  *
- *   begin(path) -> header                             open -> writes (any order) -> fsync -> close
- *     append_blob(...)*  weir_kstate_freeze(state, w)* slices...
+ *   begin(path) -> header                             open -> writes (any order) -> fsync of the
+ *     append(...)*  weir_kstate_freeze(state, w)*  slices...     file and its directory -> close
  *   seal -> ... state == DONE: segments are durable, or FAILED: code and text
  *
  * Data are gathered in staging chunks; a full chunk is one segment, 4 KiB-aligned, and goes out as
@@ -28,7 +28,6 @@
 #include "engine/io.h"
 #include "statebackend/snapshot/segment.h"
 
-#define WEIR_SNAP_MAGIC	   0x52495753u
 #define WEIR_SNAP_PATH_MAX 1024
 
 struct weir_snap_id {
@@ -49,6 +48,16 @@ enum weir_snap_state {
 			    */
 };
 
+struct weir_snap_blob {
+	uint32_t kind; /* enum weir_segment_kind, not STATE */
+	uint32_t operator_idx;
+	uint32_t subtask;
+	uint32_t state_idx;
+	const void *bytes;
+	uint64_t len;
+};
+
+struct weir_snap_writer;
 struct weir_snap_chunk;
 
 struct weir_snap_config {
@@ -61,22 +70,24 @@ struct weir_snap_config {
 	uint32_t seg_max;
 };
 
+/* Set-up only: allocates. NULL and *err when the staging memory is too small. */
 struct weir_snap_writer *weir_snap_writer_create(const struct weir_snap_config *cfg,
 						 struct weir_error *err);
 void weir_snap_writer_destroy(struct weir_snap_writer *w);
 
-/* Start a file at path (created, must not exist). State must be IDLE, DONE or FAILED. */
+/* Start a file at path (created, must not exist; its directory exists). State must be IDLE, DONE or
+ * FAILED. */
 void weir_snap_writer_begin(struct weir_snap_writer *w, const char *path,
 			    const struct weir_snap_id *id);
 
 /*
- * Append len bytes as segments of kind (BLOB, COUNTER, CHANNEL), at once into staging chunks; bytes
- * are borrowed for the call. How many bytes were taken: less than len when no chunk is free; call
- * again with the rest after a step (the parts are segments in order; the reader joins them).
+ * Append len bytes (0 is fine) as segments of kind BLOB, COUNTER or CHANNEL, at once into staging
+ * chunks; bytes are borrowed for the call. *taken: 0 at the first call; how many were taken so far.
+ * True: all. False: no chunk is free; call again with the same arguments after a step. The parts
+ * are segments in order; the reader joins them.
  */
-WEIR_MUST_USE uint64_t weir_snap_writer_append(struct weir_snap_writer *w, uint32_t kind,
-					       uint32_t operator_idx, uint32_t subtask,
-					       uint32_t state_idx, const void *bytes, uint64_t len);
+WEIR_MUST_USE bool weir_snap_writer_append(struct weir_snap_writer *w,
+					   const struct weir_snap_blob *blob, uint64_t *taken);
 
 /* Nothing more will be added: every frozen state has returned true from its slice. */
 void weir_snap_writer_seal(struct weir_snap_writer *w);

@@ -1,0 +1,156 @@
+/* Reading checkpoints, and which one is the latest. */
+#include "drivers/store/store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "drivers/store/store_priv.h"
+
+static int
+check_file(const char *job_dir, const struct weir_manifest_file *file, struct weir_error *err)
+{
+	struct weir_path path;
+	struct stat st;
+	int rc = weir_layout_data(&path, job_dir, file->name, err);
+
+	if (rc != 0)
+		return rc;
+	if (stat(path.text, &st) != 0)
+		return errno == ENOENT
+			       ? weir_fail(err, WEIR_ERR_DATA,
+					   "%s: file: missing, the manifest says %" PRIu64 " bytes",
+					   path.text, file->length)
+			       : weir_fail(err, WEIR_ERR_IO, "cannot look at %s: %s", path.text,
+					   strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return weir_fail(err, WEIR_ERR_DATA, "%s: file: not a regular file", path.text);
+	if ((uint64_t)st.st_size != file->length)
+		return weir_fail(err, WEIR_ERR_DATA,
+				 "%s: length: %s: %jd bytes, the manifest says %" PRIu64, path.text,
+				 (uint64_t)st.st_size < file->length ? "cut short"
+								     : "surplus bytes",
+				 (intmax_t)st.st_size, file->length);
+	return 0;
+}
+
+static int
+check_files(const char *chk_dir, const struct weir_manifest *m, struct weir_error *err)
+{
+	struct weir_path job_dir;
+	uint32_t i;
+	int rc = weir_layout_parent(&job_dir, chk_dir, err);
+
+	for (i = 0; i < m->file_cnt && rc == 0; i++)
+		rc = check_file(job_dir.text, &m->files[i], err);
+	return rc;
+}
+
+static int
+decode(const char *path, uint64_t id, const uint8_t *bytes, size_t len, struct weir_manifest **m,
+       struct weir_error *err)
+{
+	struct weir_error own;
+	struct weir_manifest *read;
+
+	if (weir_manifest_decode(bytes, len, &read, &own) != 0)
+		return weir_fail(err, own.code, "%s: %s", path, own.text);
+	if (read->checkpoint_id != id) {
+		weir_fail(err, WEIR_ERR_DATA,
+			  "%s: head: checkpoint %" PRIu64 " stands under the number %" PRIu64, path,
+			  read->checkpoint_id, id);
+		weir_manifest_destroy(read);
+		return WEIR_ERR_DATA;
+	}
+	*m = read;
+	return 0;
+}
+
+int
+weir_stored_read_manifest(const char *chk_dir, struct weir_manifest **m, struct weir_error *err)
+{
+	struct weir_path path;
+	uint8_t *bytes;
+	uint64_t id;
+	size_t len;
+	int rc = weir_layout_base(&path, chk_dir, err);
+
+	if (rc != 0)
+		return rc;
+	if (!weir_layout_parse_checkpoint(path.text, &id))
+		return weir_fail(err, WEIR_ERR_NOINPUT, "%s is no checkpoint: not named chk-<n>",
+				 chk_dir);
+	rc = weir_layout_manifest(&path, chk_dir, err);
+	if (rc == 0)
+		rc = weir_stored_load(path.text, WEIR_MANIFEST_HEADER + WEIR_MANIFEST_BYTES_MAX,
+				      &bytes, &len, err);
+	if (rc != 0)
+		return rc;
+	rc = decode(path.text, id, bytes, len, m, err);
+	free(bytes);
+	return rc;
+}
+
+int
+weir_stored_read(const char *chk_dir, struct weir_manifest **m, struct weir_error *err)
+{
+	struct weir_manifest *read;
+	int rc = weir_stored_read_manifest(chk_dir, &read, err);
+
+	if (rc != 0)
+		return rc;
+	rc = check_files(chk_dir, read, err);
+	if (rc != 0) {
+		weir_manifest_destroy(read);
+		return rc;
+	}
+	*m = read;
+	return 0;
+}
+
+static int
+refuse_latest(const char *job_dir, const struct weir_stored_ids *ids, struct weir_error *err)
+{
+	struct weir_path older;
+	size_t len;
+
+	if (err == NULL)
+		return WEIR_ERR_DATA;
+	len = strlen(err->text);
+	if (ids->cnt < 2)
+		snprintf(err->text + len, sizeof(err->text) - len,
+			 "; there is no older checkpoint");
+	else if (weir_layout_checkpoint(&older, job_dir, ids->id[ids->cnt - 2], NULL) == 0)
+		snprintf(err->text + len, sizeof(err->text) - len, "; the next older one is %s",
+			 older.text);
+	return err->code;
+}
+
+int
+weir_stored_latest(const char *job_dir, struct weir_manifest **m, struct weir_path *chk_dir,
+		   struct weir_error *err)
+{
+	struct weir_manifest *read = NULL;
+	struct weir_path path = { 0 };
+	struct weir_stored_ids ids;
+	int rc = weir_stored_ids(job_dir, &ids, err);
+
+	if (rc != 0)
+		return rc;
+	if (ids.cnt > 0) {
+		rc = weir_layout_checkpoint(&path, job_dir, ids.id[ids.cnt - 1], err);
+		if (rc == 0)
+			rc = weir_stored_read(path.text, &read, err);
+		if (rc == WEIR_ERR_DATA)
+			rc = refuse_latest(job_dir, &ids, err);
+	}
+	weir_stored_ids_free(&ids);
+	if (rc == 0) {
+		*m = read;
+		*chk_dir = path;
+	}
+	return rc;
+}

@@ -1,0 +1,384 @@
+/* Snapshots of the hash backend while it changes, and restore, against the slow model. */
+
+#include "tests/unit/statebackend/snap.h"
+#include "tests/unit/statebackend/world.h"
+
+static const struct weir_kstate_spec NUMBERS = {
+	.name = "numbers",
+	.operator_idx = 3,
+	.key_kind = WEIR_KEY_FIXED,
+	.key_bytes = 8,
+	.value_bytes = 8,
+	.hash_last = UINT64_MAX,
+};
+
+/* Load the rig's file into a fresh kstate of this range; is it the model? */
+static void
+restored_is(struct snap_rig *r, const struct weir_kstate_spec *spec, struct model *m)
+{
+	struct weir_error err;
+	void *region;
+	struct weir_backend *be = world_backend(&region, 48u << 20);
+	struct weir_kstate *st = weir_kstate_open(be, spec, &err);
+	int differs;
+
+	cr_assert_not_null(st);
+	snap_load(r, st);
+	differs = model_differs(m, st, spec->hash_first, spec->hash_last);
+	cr_assert_eq(differs, 0, "after restore: check %d failed", differs);
+	free(region);
+}
+
+struct plan {
+	uint64_t key_cnt;
+	int64_t ns_cnt;
+	uint32_t chunk_bytes, chunk_cnt;
+	uint32_t rounds;
+	uint32_t slice; /* pages */
+};
+
+static void
+snapshots_while_updating(struct weir_kstate_spec spec, const struct plan *plan)
+{
+	struct snap_rig *r = snap_rig_create(plan->chunk_bytes, plan->chunk_cnt, 5);
+	struct world w;
+
+	world_init(&w, &spec, 64u << 20, 42);
+	w.key_cnt = plan->key_cnt;
+	w.ns_cnt = plan->ns_cnt;
+	w.scrambled = true;
+	for (uint32_t i = 0; i < 150; i++)
+		world_step(&w);
+	for (uint32_t round = 0; round < plan->rounds; round++) {
+		struct model frozen = model_copy(&w.m);
+		bool all = false;
+
+		snap_begin(r);
+		weir_kstate_freeze(w.st, r->w);
+		for (uint32_t i = 0; !all; i++) {
+			cr_assert_lt(i, 100000);
+			world_step(&w);
+			(void)snap_turn(r);
+			all = weir_kstate_slice(w.st, plan->slice);
+		}
+		weir_snap_writer_seal(r->w);
+		cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+		cr_assert(!r->io.sync_early);
+		restored_is(r, &spec, &frozen);
+		world_check(&w);
+		model_fini(&frozen);
+	}
+	world_fini(&w);
+	snap_rig_destroy(r);
+}
+
+Test(snapshot, flat)
+{
+	snapshots_while_updating(NUMBERS, &(struct plan){ .key_cnt = 400,
+							  .ns_cnt = 1,
+							  .chunk_bytes = 65536,
+							  .chunk_cnt = 3,
+							  .rounds = 4,
+							  .slice = 1 });
+}
+
+Test(snapshot, pages_in_small_slices)
+{
+	snapshots_while_updating(NUMBERS, &(struct plan){ .key_cnt = 100000,
+							  .ns_cnt = 1,
+							  .chunk_bytes = 65536,
+							  .chunk_cnt = 3,
+							  .rounds = 4,
+							  .slice = 1 });
+}
+
+Test(snapshot, pages_in_large_chunks)
+{
+	snapshots_while_updating(NUMBERS, &(struct plan){ .key_cnt = 100000,
+							  .ns_cnt = 1,
+							  .chunk_bytes = 1u << 20,
+							  .chunk_cnt = 4,
+							  .rounds = 4,
+							  .slice = 16 });
+}
+
+Test(snapshot, namespaces_dropped_and_made_while_it_runs)
+{
+	snapshots_while_updating(NUMBERS, &(struct plan){ .key_cnt = 3000,
+							  .ns_cnt = 300,
+							  .chunk_bytes = 65536,
+							  .chunk_cnt = 3,
+							  .rounds = 4,
+							  .slice = 1 });
+}
+
+Test(snapshot, byte_strings)
+{
+	struct weir_kstate_spec spec = NUMBERS;
+
+	spec.key_kind = WEIR_KEY_BYTES;
+	spec.value_bytes = 20;
+	snapshots_while_updating(spec, &(struct plan){ .key_cnt = 20000,
+						       .ns_cnt = 3,
+						       .chunk_bytes = 65536,
+						       .chunk_cnt = 3,
+						       .rounds = 3,
+						       .slice = 2 });
+}
+
+Test(snapshot, long_fixed_keys_and_grouped_ones)
+{
+	struct weir_kstate_spec spec = NUMBERS;
+
+	spec.key_bytes = 24;
+	spec.value_bytes = 3;
+	snapshots_while_updating(spec, &(struct plan){ .key_cnt = 20000,
+						       .ns_cnt = 2,
+						       .chunk_bytes = 65536,
+						       .chunk_cnt = 3,
+						       .rounds = 3,
+						       .slice = 2 });
+	spec = NUMBERS;
+	spec.grouped = true;
+	snapshots_while_updating(spec, &(struct plan){ .key_cnt = 20000,
+						       .ns_cnt = 2,
+						       .chunk_bytes = 65536,
+						       .chunk_cnt = 3,
+						       .rounds = 3,
+						       .slice = 2 });
+}
+
+Test(snapshot, an_empty_state_leaves_a_segment)
+{
+	struct snap_rig *r = snap_rig_create(65536, 3, 5);
+	struct world w;
+	uint32_t cnt;
+	uint64_t bytes;
+
+	world_init(&w, &NUMBERS, 4u << 20, 1);
+	snap_begin(r);
+	weir_kstate_freeze(w.st, r->w);
+	cr_assert(weir_kstate_slice(w.st, 1));
+	weir_snap_writer_seal(r->w);
+	cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+	cr_assert_eq(weir_snap_writer_segments(r->w, &cnt, &bytes)[0].entry_cnt, 0);
+	cr_assert_eq(cnt, 1);
+	restored_is(r, &NUMBERS, &w.m);
+	world_fini(&w);
+	snap_rig_destroy(r);
+}
+
+/* Write with old parallelism, restore with new: the parts are disjoint and together everything. */
+static void
+recut(uint32_t from, uint32_t to, bool bytes_keys)
+{
+	struct snap_rig *rigs[4];
+	struct weir_kstate_spec spec = NUMBERS;
+	struct world all[4];
+	struct model sum;
+
+	if (bytes_keys)
+		spec.key_kind = WEIR_KEY_BYTES;
+	model_init(&sum);
+	for (uint32_t i = 0; i < from; i++) {
+		spec.hash_first = (128 * i / from) * (1ull << 57);
+		spec.hash_last = (128 * (i + 1) / from) * (1ull << 57) - 1;
+		rigs[i] = snap_rig_create(65536, 3, i);
+		world_init(&all[i], &spec, 64u << 20, 7);
+		all[i].key_cnt = 30000;
+		for (uint32_t k = 0; k < 200; k++)
+			world_step(&all[i]);
+		snap_begin(rigs[i]);
+		weir_kstate_freeze(all[i].st, rigs[i]->w);
+		while (!weir_kstate_slice(all[i].st, 16))
+			(void)snap_turn(rigs[i]);
+		weir_snap_writer_seal(rigs[i]->w);
+		cr_assert_eq(snap_finish(rigs[i]), WEIR_SNAP_DONE);
+		for (uint32_t k = 0; k < all[i].m.cnt; k++) {
+			const struct model_entry *e = &all[i].m.e[k];
+
+			if (e->alive)
+				model_put(&sum, e->ns, e->key, e->len, e->hash)->value = e->value;
+		}
+	}
+	for (uint32_t i = 0; i < to; i++) {
+		struct weir_error err;
+		void *region;
+		struct weir_backend *be = world_backend(&region, 48u << 20);
+		struct weir_kstate *st;
+
+		spec.hash_first = (128 * i / to) * (1ull << 57);
+		spec.hash_last = (128 * (i + 1) / to) * (1ull << 57) - 1;
+		st = weir_kstate_open(be, &spec, &err);
+		for (uint32_t k = 0; k < from; k++)
+			snap_load(rigs[k], st);
+		cr_assert_eq(model_differs(&sum, st, spec.hash_first, spec.hash_last), 0);
+		free(region);
+	}
+	for (uint32_t i = 0; i < from; i++) {
+		world_fini(&all[i]);
+		snap_rig_destroy(rigs[i]);
+	}
+	model_fini(&sum);
+}
+
+Test(snapshot, parallelism_may_change)
+{
+	recut(1, 2, false);
+	recut(2, 3, false);
+	recut(3, 1, false);
+	recut(2, 3, true);
+}
+
+Test(snapshot, abort_in_the_middle_then_another)
+{
+	struct snap_rig *r = snap_rig_create(65536, 3, 8);
+	struct weir_state_usage usage;
+	struct world w;
+
+	world_init(&w, &NUMBERS, 64u << 20, 2);
+	w.key_cnt = 50000;
+	w.ns_cnt = 20;
+	for (uint32_t i = 0; i < 300; i++)
+		world_step(&w);
+	for (uint32_t round = 0; round < 8; round++) {
+		struct model frozen = model_copy(&w.m);
+
+		snap_begin(r);
+		weir_kstate_freeze(w.st, r->w);
+		for (uint32_t i = 0; i < round * 3; i++) {
+			world_step(&w);
+			(void)snap_turn(r);
+			if (weir_kstate_slice(w.st, 1))
+				break;
+		}
+		if (round % 2 == 0) {
+			weir_kstate_thaw(w.st);
+			weir_snap_writer_abort(r->w);
+			cr_assert_eq(snap_finish(r), WEIR_SNAP_FAILED);
+			cr_assert_eq(r->io.io.in_flight, 0);
+			weir_backend_usage(w.be, &usage);
+			cr_assert_eq(usage.frozen_bytes, 0);
+			world_check(&w);
+		} else {
+			while (!weir_kstate_slice(w.st, 4)) {
+				world_step(&w);
+				(void)snap_turn(r);
+			}
+			weir_snap_writer_seal(r->w);
+			cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+			restored_is(r, &NUMBERS, &frozen);
+		}
+		model_fini(&frozen);
+	}
+	world_fini(&w);
+	snap_rig_destroy(r);
+}
+
+Test(snapshot, the_kth_request_fails_for_every_k)
+{
+	for (uint64_t k = 1; k < 40; k++) {
+		struct snap_rig *r = snap_rig_create(65536, 3, k);
+		enum weir_snap_state state;
+		struct world w;
+
+		r->io.fail_at = k;
+		r->io.fail_errno = k % 2 ? ENOSPC : EIO;
+		world_init(&w, &NUMBERS, 32u << 20, 2);
+		w.key_cnt = 20000;
+		for (uint32_t i = 0; i < 100; i++)
+			world_step(&w);
+		snap_begin(r);
+		weir_kstate_freeze(w.st, r->w);
+		while (!weir_kstate_slice(w.st, 4)) {
+			world_step(&w);
+			(void)snap_turn(r);
+		}
+		weir_snap_writer_seal(r->w);
+		state = snap_finish(r);
+		cr_assert_eq(r->io.io.in_flight, 0);
+		if (r->io.started < k) {
+			cr_assert_eq(state, WEIR_SNAP_DONE);
+		} else {
+			cr_assert_eq(state, WEIR_SNAP_FAILED, "request %u", (unsigned)k);
+			cr_assert_eq(weir_snap_writer_error(r->w)->code, WEIR_ERR_IO);
+			cr_assert_not_null(strstr(weir_snap_writer_error(r->w)->text, r->path));
+		}
+		for (uint32_t i = 0; i < r->io.file_cnt; i++)
+			cr_assert(!r->io.files[i].open);
+		/* The state lives on; a later snapshot is whole. */
+		r->io.fail_at = 0;
+		snap_begin(r);
+		weir_kstate_freeze(w.st, r->w);
+		while (!weir_kstate_slice(w.st, 4))
+			(void)snap_turn(r);
+		weir_snap_writer_seal(r->w);
+		cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+		restored_is(r, &NUMBERS, &w.m);
+		world_fini(&w);
+		snap_rig_destroy(r);
+	}
+}
+
+Test(snapshot, epochs_come_round)
+{
+	struct snap_rig *r = snap_rig_create(65536, 3, 8);
+	struct world w;
+
+	world_init(&w, &NUMBERS, 32u << 20, 2);
+	w.key_cnt = 5000;
+	w.ns_cnt = 2;
+	for (uint32_t i = 0; i < 50; i++)
+		world_step(&w);
+	for (uint32_t i = 0; i < 65540; i++) {
+		snap_begin(r);
+		weir_kstate_freeze(w.st, r->w);
+		weir_kstate_thaw(w.st);
+		weir_snap_writer_abort(r->w);
+		cr_assert_eq(weir_snap_writer_step(r->w), WEIR_SNAP_FAILED);
+	}
+	for (uint32_t round = 0; round < 3; round++) {
+		struct model frozen = model_copy(&w.m);
+
+		snap_begin(r);
+		weir_kstate_freeze(w.st, r->w);
+		world_step(&w);
+		world_step(&w);
+		while (!weir_kstate_slice(w.st, 4))
+			(void)snap_turn(r);
+		weir_snap_writer_seal(r->w);
+		cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+		restored_is(r, &NUMBERS, &frozen);
+		model_fini(&frozen);
+	}
+	world_fini(&w);
+	snap_rig_destroy(r);
+}
+
+Test(snapshot, refuses_another_shape)
+{
+	struct snap_rig *r = snap_rig_create(65536, 3, 5);
+	struct weir_kstate_spec other = NUMBERS;
+	struct weir_error err;
+	struct weir_segment seg;
+	struct world w, w2;
+	uint32_t cnt;
+	uint64_t bytes;
+
+	world_init(&w, &NUMBERS, 8u << 20, 1);
+	world_step(&w);
+	snap_begin(r);
+	weir_kstate_freeze(w.st, r->w);
+	cr_assert(weir_kstate_slice(w.st, 10));
+	weir_snap_writer_seal(r->w);
+	cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+	other.value_bytes = 16;
+	world_init(&w2, &other, 8u << 20, 1);
+	seg = weir_snap_writer_segments(r->w, &cnt, &bytes)[0];
+	cr_assert_eq(weir_kstate_load(w2.st, &seg, r->io.files[0].bytes + seg.offset, &err),
+		     WEIR_ERR_DATA);
+	cr_assert_not_null(strstr(err.text, "numbers"));
+	world_fini(&w);
+	world_fini(&w2);
+	snap_rig_destroy(r);
+}

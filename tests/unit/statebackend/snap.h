@@ -1,0 +1,113 @@
+#ifndef TESTS_UNIT_STATEBACKEND_SNAP_H
+#define TESTS_UNIT_STATEBACKEND_SNAP_H
+
+/* A snapshot writer over the fake files, and loading what it wrote. */
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "statebackend/backend.h"
+#include "statebackend/snapshot/records.h"
+#include "statebackend/snapshot/writer.h"
+#include "tests/unit/statebackend/fake_io.h"
+
+#define SNAP_SEGS 4096
+
+struct snap_rig {
+	struct fake_io io;
+	struct weir_snap_writer *w;
+	struct weir_segment segs[SNAP_SEGS];
+	void *staging;
+	uint64_t checkpoint;
+	char path[64];
+};
+
+static inline struct snap_rig *
+snap_rig_create(uint32_t chunk_bytes, uint32_t chunk_cnt, uint64_t seed)
+{
+	struct snap_rig *r = calloc(1, sizeof(*r));
+	const uint64_t bytes = 4096 + (uint64_t)chunk_bytes * chunk_cnt;
+	struct weir_error err;
+
+	fake_init(&r->io, seed);
+	r->staging = aligned_alloc(4096, bytes);
+	memset(r->staging, 0xd7, bytes);
+	r->w = weir_snap_writer_create(&(struct weir_snap_config){ .io = &r->io.io,
+								   .staging = r->staging,
+								   .staging_bytes = bytes,
+								   .chunk_bytes = chunk_bytes,
+								   .segs = r->segs,
+								   .seg_max = SNAP_SEGS },
+				       &err);
+	cr_assert(r->w != NULL, "%s", err.text);
+	return r;
+}
+
+static inline void
+snap_rig_destroy(struct snap_rig *r)
+{
+	weir_snap_writer_destroy(r->w);
+	fake_fini(&r->io);
+	free(r->staging);
+	free(r);
+}
+
+static inline void
+snap_begin(struct snap_rig *r)
+{
+	r->checkpoint++;
+	(void)snprintf(r->path, sizeof(r->path), "data/1-%llu-0",
+		       (unsigned long long)r->checkpoint);
+	weir_snap_writer_begin(r->w, r->path,
+			       &(struct weir_snap_id){
+				       .job_hash = 77, .attempt = 1, .checkpoint = r->checkpoint });
+}
+
+/* One turn of the owner: harvest, hand on, step. */
+static inline enum weir_snap_state
+snap_turn(struct snap_rig *r)
+{
+	struct weir_io_req *done[8];
+	const uint32_t cnt = weir_io_harvest(&r->io.io, done, 8);
+
+	for (uint32_t i = 0; i < cnt; i++)
+		weir_snap_writer_done(r->w, done[i]);
+	return weir_snap_writer_step(r->w);
+}
+
+/* Turns until the file is durable or given up. */
+static inline enum weir_snap_state
+snap_finish(struct snap_rig *r)
+{
+	enum weir_snap_state state = snap_turn(r);
+
+	for (uint32_t i = 0; state != WEIR_SNAP_DONE && state != WEIR_SNAP_FAILED; i++) {
+		cr_assert_lt(i, 100000, "the writer does not come to an end");
+		state = snap_turn(r);
+	}
+	return state;
+}
+
+/* Load all state segments that the writer names into st. */
+static inline void
+snap_load(struct snap_rig *r, struct weir_kstate *st)
+{
+	const struct fake_file *file = fake_find(&r->io, r->path);
+	struct weir_error err;
+	uint32_t cnt;
+	uint64_t bytes;
+	const struct weir_segment *segs = weir_snap_writer_segments(r->w, &cnt, &bytes);
+
+	cr_assert_eq(bytes, file->len);
+	cr_assert(file->synced);
+	for (uint32_t i = 0; i < cnt; i++) {
+		const void *at = file->bytes + segs[i].offset;
+
+		cr_assert_eq(weir_segment_check(&segs[i], at, &err), 0, "%s", err.text);
+		if (segs[i].kind != WEIR_SEGMENT_STATE || segs[i].state_idx != st->spec.state_idx)
+			continue;
+		cr_assert_eq(weir_kstate_load(st, &segs[i], at, &err), 0, "%s", err.text);
+	}
+}
+
+#endif /* TESTS_UNIT_STATEBACKEND_SNAP_H */
