@@ -21,6 +21,9 @@
 
 #include "engine/base/base.h"
 
+/* off of a WRITE to something without offsets (a pipe, a terminal): at the end, one at a time. */
+#define WEIR_IO_STREAM UINT64_MAX
+
 enum weir_io_kind {
 	WEIR_IO_OPEN_NEW,  /* path: create, fail if it exists; result = handle >= 0 */
 	WEIR_IO_OPEN_READ, /* path: existing file, for reading; result = handle */

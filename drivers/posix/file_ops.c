@@ -72,8 +72,11 @@ run_write(const struct weir_io_req *req)
 
 	WEIR_ASSERT(req->len <= MOVE_MAX);
 	while (moved < req->len) {
-		const ssize_t n = pwrite(req->handle, (const char *)req->buf + moved,
-					 req->len - moved, (off_t)(req->off + moved));
+		const char *from = (const char *)req->buf + moved;
+		const ssize_t n = req->off == WEIR_IO_STREAM ?
+					  write(req->handle, from, req->len - moved) :
+					  pwrite(req->handle, from, req->len - moved,
+						 (off_t)(req->off + moved));
 
 		if (n > 0)
 			moved += (uint64_t)n;

@@ -55,7 +55,8 @@ prep_move(const struct uring_slot *slot, const struct uring_buffers *bufs, struc
 	const struct weir_io_req *req = slot->req;
 	char *buf = (char *)req->buf + slot->moved;
 	const unsigned int len = (unsigned int)(req->len - slot->moved);
-	const uint64_t off = req->off + slot->moved;
+	/* -1 is io_uring's word for the current position. */
+	const uint64_t off = req->off == WEIR_IO_STREAM ? UINT64_MAX : req->off + slot->moved;
 	const int piece = find_buffer(bufs, buf, len);
 
 	if (req->kind == WEIR_IO_WRITE && piece >= 0)

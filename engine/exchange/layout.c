@@ -18,6 +18,7 @@ weir_layout_init(struct weir_layout *l, const struct weir_type *type, uint32_t d
 {
 	const uint32_t space =
 		buffer_bytes - WEIR_FRAME_HEADROOM - (uint32_t)sizeof(struct weir_frame);
+	uint32_t columns = space;
 	bool has_heap = false;
 	uint32_t off = sizeof(struct weir_frame);
 
@@ -32,8 +33,13 @@ weir_layout_init(struct weir_layout *l, const struct weir_type *type, uint32_t d
 		l->active[l->active_cnt++] = (uint8_t)c;
 		has_heap |= l->kind[c] == WEIR_KIND_BYTES;
 	}
+	if (has_heap && space < WEIR_LAYOUT_HEAP_MIN)
+		return false;
+	if (has_heap)
+		columns = space / 2 < space - WEIR_LAYOUT_HEAP_MIN ? space / 2 :
+								     space - WEIR_LAYOUT_HEAP_MIN;
 	l->cap = WEIR_BATCH_ROWS;
-	while (l->cap >= 8 && columns_bytes(l, l->cap) > (has_heap ? space / 2 : space))
+	while (l->cap >= 8 && columns_bytes(l, l->cap) > columns)
 		l->cap -= 8;
 	if (l->cap < 8)
 		return false;

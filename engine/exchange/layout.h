@@ -16,6 +16,9 @@
 #include "engine/base/base.h"
 #include "weir/type.h"
 
+/* The longest BYTES value that a source or operator may emit. */
+#define WEIR_LAYOUT_HEAP_MIN 4096u
+
 struct weir_layout {
 	uint32_t cap;	     /* rows, a multiple of 8, at most WEIR_BATCH_ROWS */
 	uint32_t column_cnt; /* of the type */

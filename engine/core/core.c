@@ -1,0 +1,258 @@
+#include "engine/core/core.h"
+
+#include "engine/checkpoint/layout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HARVEST_A_TURN 16u
+
+void
+weir_core_post(struct weir_core *core, const struct weir_mail *mail)
+{
+	/* The control thread takes mail in every one of its rounds, and waits for no core. */
+	while (!weir_mailbox_post(core->out, mail))
+		__builtin_ia32_pause();
+}
+
+/* ---- data file of a checkpoint ---- */
+
+static void
+begin(struct weir_core *core, uint64_t id)
+{
+	const struct weir_data_name name = { .attempt = core->attempt,
+					     .checkpoint_id = id,
+					     .core = core->idx };
+
+	weir_layout_data_name(core->file.name, &name);
+	snprintf(core->snap_path, sizeof(core->snap_path), "%s/%s", core->data_dir,
+		 core->file.name);
+	core->snap->begin(core->writer, core->snap_path, core->job_hash, core->attempt, id,
+			  core->idx);
+	core->snap_id = id;
+	core->snap_state = WEIR_CORE_SNAPSHOT_OPEN;
+}
+
+bool
+weir_core_snapshot_open(struct weir_core *core, uint64_t id)
+{
+	switch (core->snap_state) {
+	case WEIR_CORE_SNAPSHOT_DONE:
+		/* F1: pairs with the control thread's release; it has copied the segment list. */
+		if (atomic_load_explicit(&core->file.busy, memory_order_acquire))
+			return false;
+		begin(core, id);
+		return true;
+	case WEIR_CORE_SNAPSHOT_NONE:
+		if (atomic_load_explicit(&core->file.busy, memory_order_acquire)) /* F1 */
+			return false;
+		begin(core, id);
+		return true;
+	case WEIR_CORE_SNAPSHOT_OPEN:
+		if (core->snap_id == id)
+			return true;
+		/* An older checkpoint that nobody finished: the newer one takes its place (T4). */
+		weir_core_snapshot_abort(core);
+		return false;
+	case WEIR_CORE_SNAPSHOT_SEALED:
+		if (core->snap_id != id)
+			weir_core_snapshot_abort(core);
+		return false;
+	case WEIR_CORE_SNAPSHOT_ABORTED:
+		return false;
+	}
+	return false;
+}
+
+static bool
+takes_part(const struct weir_task *t)
+{
+	if (t->state == WEIR_TASK_FINISHED || t->state == WEIR_TASK_FAILED)
+		return false;
+	for (uint32_t i = 0; i < t->ctx_cnt; i++)
+		if (t->ctx[i]->state_cnt > 0)
+			return true;
+	return false;
+}
+
+void
+weir_core_snapshot_check(struct weir_core *core)
+{
+	if (core->snap_state != WEIR_CORE_SNAPSHOT_OPEN)
+		return;
+	for (uint32_t i = 0; i < core->task_cnt; i++)
+		if (takes_part(core->tasks[i]) && core->tasks[i]->sliced != core->snap_id)
+			return;
+	core->snap->seal(core->writer);
+	core->snap_state = WEIR_CORE_SNAPSHOT_SEALED;
+}
+
+/* All tasks of the core let the checkpoint go; states that were frozen can be written again. */
+static void
+thaw(struct weir_core *core)
+{
+	for (uint32_t i = 0; i < core->task_cnt; i++) {
+		struct weir_task *t = core->tasks[i];
+
+		if (t->snapshot != core->snap_id || t->ack == NULL || !t->ack->has_file)
+			continue;
+		for (uint32_t c = 0; c < t->ctx_cnt; c++)
+			for (uint32_t s = 0; s < t->ctx[c]->state_cnt; s++)
+				weir_kstate_thaw(t->ctx[c]->state[s]);
+		t->snapshot = 0;
+		t->ack_next--;
+		t->ack = NULL;
+	}
+}
+
+void
+weir_core_snapshot_abort(struct weir_core *core)
+{
+	if (core->snap_state != WEIR_CORE_SNAPSHOT_OPEN &&
+	    core->snap_state != WEIR_CORE_SNAPSHOT_SEALED)
+		return;
+	thaw(core);
+	core->snap->abort(core->writer);
+	core->snap_state = WEIR_CORE_SNAPSHOT_ABORTED;
+}
+
+static void
+file_done(struct weir_core *core)
+{
+	uint32_t cnt;
+	const struct weir_segment *seg = core->snap->segments(core->writer, &cnt, &core->file.bytes);
+
+	WEIR_ASSERT(cnt <= core->segment_max);
+	memcpy(core->segments, seg, cnt * sizeof(*seg));
+	core->file.segments = core->segments;
+	core->file.segment_cnt = cnt;
+	core->file.checkpoint = core->snap_id;
+	core->file.core = core->idx;
+	core->snap_state = WEIR_CORE_SNAPSHOT_DONE;
+	/* Published by the mailbox; the control thread clears it. */
+	atomic_store_explicit(&core->file.busy, true, memory_order_relaxed);
+	weir_core_post(core, &(struct weir_mail){ .kind = WEIR_MAIL_FILE,
+						  .id = core->snap_id,
+						  .ptr = &core->file });
+}
+
+static void
+file_failed(struct weir_core *core)
+{
+	const bool aborted = core->snap_state == WEIR_CORE_SNAPSHOT_ABORTED;
+
+	if (!aborted) {
+		core->error = *core->snap->error(core->writer);
+		for (uint32_t i = 0; i < core->task_cnt; i++)
+			if (core->tasks[i]->snapshot == core->snap_id)
+				weir_core_post(core,
+					       &(struct weir_mail){ .kind = WEIR_MAIL_SNAPSHOT_FAILED,
+								    .task = core->tasks[i]->number,
+								    .id = core->snap_id,
+								    .ptr = &core->error });
+		thaw(core);
+	}
+	core->snap_state = WEIR_CORE_SNAPSHOT_NONE;
+}
+
+static void
+step_file(struct weir_core *core)
+{
+	if (core->snap_state == WEIR_CORE_SNAPSHOT_NONE ||
+	    core->snap_state == WEIR_CORE_SNAPSHOT_DONE)
+		return;
+	switch (core->snap->step(core->writer)) {
+	case WEIR_SNAPSHOT_BUSY:
+		break;
+	case WEIR_SNAPSHOT_DONE:
+		if (core->snap_state == WEIR_CORE_SNAPSHOT_ABORTED)
+			file_failed(core);
+		else
+			file_done(core);
+		break;
+	case WEIR_SNAPSHOT_FAILED:
+		file_failed(core);
+		break;
+	}
+}
+
+/* ---- turn ---- */
+
+static void
+take_mail(struct weir_core *core)
+{
+	struct weir_mail mail;
+
+	while (weir_mailbox_take(core->in, &mail)) {
+		if (mail.kind == WEIR_MAIL_STOP) {
+			core->stopped = true;
+			continue;
+		}
+		for (uint32_t i = 0; i < core->task_cnt; i++)
+			if (core->tasks[i]->number == mail.task)
+				weir_task_mail(core->tasks[i], &mail, core->now_ns);
+	}
+}
+
+static bool
+harvest(struct weir_core *core)
+{
+	struct weir_io_req *done[HARVEST_A_TURN];
+	uint32_t cnt;
+
+	if (core->io == NULL)
+		return false;
+	cnt = weir_io_harvest(core->io, done, HARVEST_A_TURN);
+	for (uint32_t i = 0; i < cnt; i++) {
+		if (done[i]->user == core->writer)
+			core->snap->done(core->writer, done[i]);
+		else
+			weir_text_sink_done(done[i]->user, done[i]);
+	}
+	return cnt > 0;
+}
+
+static void
+account(struct weir_core *core, int64_t now_ns)
+{
+	const uint64_t took = now_ns > core->last_ns ? (uint64_t)(now_ns - core->last_ns) : 0;
+
+	if (core->last_ns != 0) {
+		weir_count_add(&core->regime_ns[core->last_regime], took);
+		if (core->last_regime >= WEIR_REGIME_HOUSEKEEPING &&
+		    took > weir_count_get(&core->longest_turn_ns))
+			atomic_store_explicit(&core->longest_turn_ns, took, memory_order_relaxed);
+	}
+	core->last_ns = now_ns;
+}
+
+enum weir_regime
+weir_core_turn(struct weir_core *core, int64_t now_ns)
+{
+	enum weir_regime regime = WEIR_REGIME_IDLE;
+	uint64_t rows = 0;
+
+	account(core, now_ns);
+	core->now_ns = now_ns;
+	core->turns++;
+	take_mail(core);
+	if (harvest(core))
+		regime = WEIR_REGIME_HOUSEKEEPING;
+	for (uint32_t i = 0; i < core->task_cnt; i++) {
+		const enum weir_regime r = weir_task_turn(core->tasks[i], now_ns, &rows);
+
+		if (r > regime)
+			regime = r;
+	}
+	for (uint32_t i = 0; i < core->task_cnt; i++) {
+		const enum weir_regime r = weir_task_snapshot_step(core->tasks[i], now_ns);
+
+		if (r > regime)
+			regime = r;
+	}
+	step_file(core);
+	if (rows > 0)
+		weir_count_add(&core->rows, rows);
+	core->last_regime = regime;
+	return regime;
+}

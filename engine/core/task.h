@@ -1,0 +1,171 @@
+#ifndef WEIR_ENGINE_CORE_TASK_H
+#define WEIR_ENGINE_CORE_TASK_H
+
+/*
+ * weir_task: one subtask of a chain of operators: its inputs, its operators, its outputs, and its side of every
+ * checkpoint. A task does one thing at a time, and in pieces where it takes long:
+ *
+ *   poll -> data -> chain -> emitters
+ *        -> watermark: WORK_WATERMARK, operator by operator, may take several turns
+ *        -> barrier:   WORK_FLUSH (operators' pre-barrier hooks), then the snapshot, all in one turn (T22)
+ *        -> all inputs ended: WORK_WATERMARK(end), WORK_END, then it waits for the final checkpoint (T28)
+ *
+ * While any work is under way, or an output holds items, or a sink has no room, inputs are not polled.
+ *
+ * Threads:   its core's thread only; counters may be read by the control thread.
+ * Ownership: built by engine/core/runtime.c; everything inside lives as long as the runtime.
+ */
+
+#include "engine/checkpoint/input.h"
+#include "engine/core/mailbox.h"
+#include "engine/graph/plan.h"
+#include "engine/operators/reader.h"
+#include "engine/operators/text_sink.h"
+#include "engine/time/watermark.h"
+
+#define WEIR_TASK_EVENTS 64u
+#define WEIR_TASK_ACKS	 4u
+
+struct weir_core;
+
+enum weir_task_state {
+	WEIR_TASK_CREATED,
+	WEIR_TASK_RUNNING,
+	WEIR_TASK_ENDING,  /* input has ended; last rows are on their way */
+	WEIR_TASK_FINAL,   /* all rows are through: waits for a checkpoint to cover them */
+	WEIR_TASK_CLOSING, /* covered: ends are on their way */
+	WEIR_TASK_FINISHED,
+	WEIR_TASK_FAILED,
+};
+
+enum weir_work { WEIR_WORK_NONE, WEIR_WORK_WATERMARK, WEIR_WORK_FLUSH, WEIR_WORK_END };
+
+/* One channel of the task's input. */
+struct weir_task_input {
+	uint32_t edge;	   /* of the plan */
+	uint32_t producer; /* subtask */
+	const struct weir_layout *layout;
+	bool ended; /* end of data has come */
+	uint32_t base_seq; /* numbers of an earlier attempt are not continued: k counts from here */
+};
+
+struct weir_ack_split {
+	uint32_t idx;
+	struct weir_position position;
+};
+
+/* All that a checkpoint keeps of a subtask, apart from its pages. Written by the core, read by the control thread while busy
+ * is set, which clears it. */
+struct weir_task_ack {
+	_Atomic bool busy;
+	uint64_t checkpoint;
+	bool ended; /* the task had emitted everything */
+	int64_t watermark_ns;
+	uint32_t op_cnt;
+	struct {
+		int64_t watermark_ns;
+		uint64_t rows_in, rows_out, truncated, dropped[WEIR_REASONS_MAX];
+	} op[WEIR_CHAIN_MAX];
+	uint64_t source_rows, source_bytes;
+	uint32_t *finished; /* splits; room for all */
+	uint32_t finished_cnt;
+	struct weir_ack_split current[WEIR_READERS_MAX];
+	uint32_t current_cnt;
+	struct weir_sink_pending pending[WEIR_SINK_PENDING_MAX];
+	uint32_t pending_cnt;
+	uint64_t *processed; /* per input channel: k */
+	int64_t *channel_watermark_ns;
+	bool *channel_idle;
+	uint64_t *produced; /* per output channel: m */
+	int64_t start_delay_ns, alignment_ns, sync_ns, async_ns;
+	uint64_t alignment_bytes;
+	bool has_file; /* it has pages in the core's data file */
+};
+
+struct weir_task {
+	struct weir_operator_host host; /* first */
+	struct weir_core *core;
+	uint32_t number; /* among all subtasks of the job */
+	uint32_t task_idx;
+	uint32_t subtask;
+	enum weir_task_state state;
+
+	struct weir_operator_ctx *ctx[WEIR_CHAIN_MAX];
+	uint32_t ctx_cnt;
+	struct weir_readers *readers; /* NULL: not a source */
+	struct weir_text_sink *sink;  /* NULL: no text sink at the end */
+
+	struct weir_input *input;
+	struct weir_task_input *channels;
+	uint32_t channel_cnt;
+	uint32_t ended_cnt;
+	struct weir_watermarks watermarks;
+	struct weir_burst burst; /* under way */
+	uint32_t burst_at;
+
+	struct weir_emitter *emitters; /* of all its operators */
+	uint32_t emitter_cnt;
+	uint32_t port_cnt; /* all of them */
+	struct weir_event *events; /* WEIR_TASK_EVENTS; shared with all consumers */
+	uint32_t event_base;	   /* number of events[0] in the shared table */
+	uint32_t event_next;
+
+	enum weir_work work;
+	uint32_t work_op;
+	int64_t work_watermark_ns;
+	struct weir_handler_update trigger; /* FLUSH: what it ends in */
+	bool asked;			    /* a trigger of the control thread waits for the work to end */
+	struct weir_mail asked_mail;
+
+	/* Its part of the checkpoint under way. */
+	uint64_t snapshot; /* id; 0: none */
+	uint64_t sliced;   /* id of the last checkpoint whose pages are all handed over */
+	uint32_t slice_ctx, slice_state; /* next state to hand over */
+	int64_t async_start_ns;
+	struct weir_task_ack *ack; /* being filled */
+	struct weir_task_ack acks[WEIR_TASK_ACKS];
+	uint32_t ack_next;
+	uint64_t final_snapshot; /* first snapshot that covers everything; 0: none yet */
+	bool precommit;		 /* checkpoints off: asked to make its output durable */
+	bool precommit_said;
+	bool want_said, end_said, finished_said;
+	bool restored_ended; /* the snapshot that it came from had all rows through */
+	int64_t idle_since_ns;
+};
+
+/* What a turn of a task was; the highest of all tasks is the core's. */
+enum weir_regime {
+	WEIR_REGIME_IDLE,
+	WEIR_REGIME_BACK_PRESSURED,
+	WEIR_REGIME_HOUSEKEEPING,
+	WEIR_REGIME_SNAPSHOT,
+	WEIR_REGIME_BUSY,
+	WEIR_REGIME_CNT
+};
+
+/* Open the operators; the task is RUNNING after it. */
+WEIR_MUST_USE int weir_task_start(struct weir_task *task);
+
+/* One turn. rows: read from inputs or source. */
+enum weir_regime weir_task_turn(struct weir_task *task, int64_t now_ns, uint64_t *rows);
+
+/* A message of the control thread for this task. */
+void weir_task_mail(struct weir_task *task, const struct weir_mail *mail, int64_t now_ns);
+
+/* Send everything that is open (input has paused, or linger has passed). */
+void weir_task_flush(struct weir_task *task);
+
+/* task_snapshot.c: take the snapshot of task->trigger and forward the barrier. False: not now, ask again. */
+bool weir_task_snapshot(struct weir_task *task, int64_t now_ns);
+/* task_snapshot.c: go on with the asynchronous part; acknowledges when all is durable. */
+enum weir_regime weir_task_snapshot_step(struct weir_task *task, int64_t now_ns);
+/* task_snapshot.c: give up the snapshot under way. */
+void weir_task_snapshot_abandon(struct weir_task *task);
+
+/* Send an event on every channel, behind everything emitted so far. */
+void weir_task_send_event(struct weir_task *task, enum weir_item_kind kind,
+			  const struct weir_event *event);
+
+void weir_task_fail(struct weir_task *task, const struct weir_error *err);
+
+#endif /* WEIR_ENGINE_CORE_TASK_H */
