@@ -120,7 +120,8 @@ static void
 file_done(struct weir_core *core)
 {
 	uint32_t cnt;
-	const struct weir_segment *seg = core->snap->segments(core->writer, &cnt, &core->file.bytes);
+	const struct weir_segment *seg =
+		core->snap->segments(core->writer, &cnt, &core->file.bytes);
 
 	WEIR_ASSERT(cnt <= core->segment_max);
 	memcpy(core->segments, seg, cnt * sizeof(*seg));
@@ -145,11 +146,11 @@ file_failed(struct weir_core *core)
 		core->error = *core->snap->error(core->writer);
 		for (uint32_t i = 0; i < core->task_cnt; i++)
 			if (core->tasks[i]->snapshot == core->snap_id)
-				weir_core_post(core,
-					       &(struct weir_mail){ .kind = WEIR_MAIL_SNAPSHOT_FAILED,
-								    .task = core->tasks[i]->number,
-								    .id = core->snap_id,
-								    .ptr = &core->error });
+				weir_core_post(core, &(struct weir_mail){
+							     .kind = WEIR_MAIL_SNAPSHOT_FAILED,
+							     .task = core->tasks[i]->number,
+							     .id = core->snap_id,
+							     .ptr = &core->error });
 		thaw(core);
 	}
 	core->snap_state = WEIR_CORE_SNAPSHOT_NONE;

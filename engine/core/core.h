@@ -2,17 +2,17 @@
 #define WEIR_ENGINE_CORE_CORE_H
 
 /*
- * weir_core: what runs on one core: its tasks, its frame pool, its state backend, its data file of the checkpoint under
- * way. A core is a function: weir_core_turn does one turn in fixed phases,
+ * weir_core: what runs on one core: its tasks, its frame pool, its state backend, its data file of
+ * the checkpoint under way. A core is a function: weir_core_turn does one turn in fixed phases,
  *
- *   control mail -> one housekeeping item (completions of file work) -> tasks: priority events, timers, one burst,
- *   chain, flush -> a slice of the snapshot
+ *   control mail -> one housekeeping item (completions of file work) -> tasks: priority events,
+ * timers, one burst, chain, flush -> a slice of the snapshot
  *
  * and says what the turn was. A thread loops on it; a test steps it; the simulator interleaves it.
  *
  * Threads:   one. Counters are read by the control thread.
- * Cost:      no allocation, no lock, no system call of its own; file work through weir_io while a snapshot runs or a sink
- *            writes.
+ * Cost:      no allocation, no lock, no system call of its own; file work through weir_io while a
+ * snapshot runs or a sink writes.
  */
 
 #include "engine/checkpoint/layout.h"
@@ -34,9 +34,9 @@ struct weir_core_file {
 
 enum weir_core_snapshot_state {
 	WEIR_CORE_SNAPSHOT_NONE,
-	WEIR_CORE_SNAPSHOT_OPEN,   /* tasks freeze their states into it */
-	WEIR_CORE_SNAPSHOT_SEALED, /* all tasks of the core are in it */
-	WEIR_CORE_SNAPSHOT_DONE,   /* durable */
+	WEIR_CORE_SNAPSHOT_OPEN,    /* tasks freeze their states into it */
+	WEIR_CORE_SNAPSHOT_SEALED,  /* all tasks of the core are in it */
+	WEIR_CORE_SNAPSHOT_DONE,    /* durable */
 	WEIR_CORE_SNAPSHOT_ABORTED, /* waits for what is in flight */
 };
 
@@ -49,7 +49,8 @@ struct weir_core {
 	struct weir_frame_pool pool;
 	struct weir_io *io;
 	struct weir_backend *backend;
-	int64_t (*clock)(void); /* for parts of a turn that are measured; may be the turn's own time in a simulation */
+	int64_t (*clock)(void); /* for parts of a turn that are measured; may be the turn's own time
+				   in a simulation */
 	int64_t linger_ns;
 	bool checkpoints;
 
@@ -78,13 +79,16 @@ struct weir_core {
 	_Atomic uint64_t rows;
 };
 
-/* One turn at now_ns. BUSY and HOUSEKEEPING: something was done; IDLE, BACK_PRESSURED: the thread may yield. */
+/* One turn at now_ns. BUSY and HOUSEKEEPING: something was done; IDLE, BACK_PRESSURED: the thread
+ * may yield. */
 enum weir_regime weir_core_turn(struct weir_core *core, int64_t now_ns);
 
-/* Post to the control thread; waits within the turn for room (the control thread never waits for a core). */
+/* Post to the control thread; waits within the turn for room (the control thread never waits for a
+ * core). */
 void weir_core_post(struct weir_core *core, const struct weir_mail *mail);
 
-/* A task takes its snapshot of checkpoint id: is the writer ready for its states? Begins the file if need be. */
+/* A task takes its snapshot of checkpoint id: is the writer ready for its states? Begins the file
+ * if need be. */
 bool weir_core_snapshot_open(struct weir_core *core, uint64_t id);
 /* A task is through with id, or does not take part any more: seal when it was the last. */
 void weir_core_snapshot_check(struct weir_core *core);

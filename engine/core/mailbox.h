@@ -2,11 +2,12 @@
 #define WEIR_ENGINE_CORE_MAILBOX_H
 
 /*
- * weir_mailbox: short messages between the control thread and one core, by value, one direction each.
+ * weir_mailbox: short messages between the control thread and one core, by value, one direction
+ * each.
  *
  * Threads:   one writer, one reader. Cost: a copy of one line; no allocation, no system call.
- * Failure:   post returns false when WEIR_MAIL_DEPTH messages wait; the writer keeps the message and tries
- *            again. A core that cannot post waits with the work that the message is about.
+ * Failure:   post returns false when WEIR_MAIL_DEPTH messages wait; the writer keeps the message
+ * and tries again. A core that cannot post waits with the work that the message is about.
  */
 
 #include "engine/base/base.h"
@@ -15,28 +16,30 @@
 
 enum weir_mail_kind {
 	/* control to core; task: number of the subtask */
-	WEIR_MAIL_TRIGGER,  /* id, stamp_ns, flags: inject the barrier (C16) */
-	WEIR_MAIL_COMPLETE, /* id: the checkpoint is durable: commit everything up to it (R7) */
-	WEIR_MAIL_ABORT,    /* id: give it up, and remember it (T20) */
-	WEIR_MAIL_SPLIT,    /* ptr: struct weir_split_given, owned by the enumerator for the run */
-	WEIR_MAIL_HOLD,	    /* stamp_ns: unread splits hold the watermark here */
-	WEIR_MAIL_NO_MORE,  /* no further split will come */
+	WEIR_MAIL_TRIGGER,   /* id, stamp_ns, flags: inject the barrier (C16) */
+	WEIR_MAIL_COMPLETE,  /* id: the checkpoint is durable: commit everything up to it (R7) */
+	WEIR_MAIL_ABORT,     /* id: give it up, and remember it (T20) */
+	WEIR_MAIL_SPLIT,     /* ptr: struct weir_split_given, owned by the enumerator for the run */
+	WEIR_MAIL_HOLD,	     /* stamp_ns: unread splits hold the watermark here */
+	WEIR_MAIL_NO_MORE,   /* no further split will come */
 	WEIR_MAIL_PRECOMMIT, /* checkpoints off: the job's input has ended (T35) */
 	WEIR_MAIL_COMMIT,    /* checkpoints off: all sinks are ready */
-	WEIR_MAIL_STOP,	     /* the core's turn function reports that it is done; task is not looked at */
+	WEIR_MAIL_STOP, /* the core's turn function reports that it is done; task is not looked at
+			 */
 
 	/* core to control */
-	WEIR_MAIL_RUNNING,     /* task */
-	WEIR_MAIL_WANT_SPLIT,  /* task */
-	WEIR_MAIL_FILE,	       /* id, ptr: struct weir_core_file; before the acks that need it */
-	WEIR_MAIL_ACK,	       /* task, id, ptr: struct weir_task_ack */
-	WEIR_MAIL_DECLINE,     /* task, id, flags: enum weir_handler_reason */
+	WEIR_MAIL_RUNNING,    /* task */
+	WEIR_MAIL_WANT_SPLIT, /* task */
+	WEIR_MAIL_FILE,	      /* id, ptr: struct weir_core_file; before the acks that need it */
+	WEIR_MAIL_ACK,	      /* task, id, ptr: struct weir_task_ack */
+	WEIR_MAIL_DECLINE,    /* task, id, flags: enum weir_handler_reason */
 	WEIR_MAIL_SNAPSHOT_FAILED, /* task, id, ptr: struct weir_error, until the next message */
-	WEIR_MAIL_END_OF_DATA, /* task: all rows are through, it waits for the final checkpoint (T28) */
-	WEIR_MAIL_PRECOMMITTED, /* task */
-	WEIR_MAIL_FINISHED,    /* task */
-	WEIR_MAIL_FAILED,      /* task, ptr: struct weir_error */
-	WEIR_MAIL_WARNING,     /* ptr: text; stands until the run ends */
+	WEIR_MAIL_END_OF_DATA,	   /* task: all rows are through, it waits for the final checkpoint
+				      (T28) */
+	WEIR_MAIL_PRECOMMITTED,	   /* task */
+	WEIR_MAIL_FINISHED,	   /* task */
+	WEIR_MAIL_FAILED,	   /* task, ptr: struct weir_error */
+	WEIR_MAIL_WARNING,	   /* ptr: text; stands until the run ends */
 };
 
 struct weir_mail {

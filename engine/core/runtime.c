@@ -70,8 +70,7 @@ make_cores(struct weir_runtime *rt)
 		core->segment_max = rt->cfg.segment_max;
 		if (core->checkpoints) {
 			core->writer = d->writer(d->arg, c);
-			core->segments =
-				take(rt, rt->cfg.segment_max * sizeof(*core->segments));
+			core->segments = take(rt, rt->cfg.segment_max * sizeof(*core->segments));
 		}
 	}
 }
@@ -142,8 +141,8 @@ make_out(struct weir_runtime *rt, struct weir_operator_ctx *c, uint32_t op)
 	if (o->out_type == NULL)
 		return;
 	for (uint32_t i = 0; i < o->out_type->column_cnt; i++)
-		c->out.own[i] = take(rt, (size_t)o->out_type->columns[i].width *
-						 (WEIR_BATCH_ROWS + 8));
+		c->out.own[i] =
+			take(rt, (size_t)o->out_type->columns[i].width * (WEIR_BATCH_ROWS + 8));
 	c->out.heap_cap = heap_of(rt->cfg.plan, op);
 	c->out.heap = take(rt, c->out.heap_cap + WEIR_LINE);
 }
@@ -205,7 +204,8 @@ make_operator(struct weir_runtime *rt, struct weir_task *t, uint32_t op, struct 
 {
 	const struct weir_plan *plan = rt->cfg.plan;
 	const struct weir_plan_operator_info *o = &plan->op[op];
-	const struct weir_vertex *v = o->vertex == UINT32_MAX ? NULL : &plan->job->vertex[o->vertex];
+	const struct weir_vertex *v =
+		o->vertex == UINT32_MAX ? NULL : &plan->job->vertex[o->vertex];
 	struct weir_operator_ctx *c = take(rt, sizeof(*c));
 
 	*c = (struct weir_operator_ctx){ .op = &o->op,
@@ -327,9 +327,10 @@ add_channel(struct weir_runtime *rt, struct weir_task *t, struct weir_gate_chann
 {
 	const struct weir_plan *plan = rt->cfg.plan;
 	const struct weir_plan_edge *e = &plan->edge[edge];
-	const uint32_t n = e->first + (e->partitioner == WEIR_FORWARD ?
-					       producer :
-					       producer * plan->op[e->to].parallelism + t->subtask);
+	const uint32_t n =
+		e->first + (e->partitioner == WEIR_FORWARD
+				    ? producer
+				    : producer * plan->op[e->to].parallelism + t->subtask);
 
 	gates[t->channel_cnt] = (struct weir_gate_channel){ .data = rt->data[n],
 							    .priority = rt->priority[n],
@@ -348,8 +349,8 @@ make_inputs(struct weir_runtime *rt, struct weir_task *t, struct weir_error *err
 	const uint32_t head = plan->task[t->task_idx].op[0];
 	const uint32_t cnt = count_channels(plan, head);
 	struct weir_gate_channel *gates = take(rt, (cnt + 1) * sizeof(*gates));
-	struct weir_input_config ic = { .mode = rt->cfg.at_least_once ? WEIR_HANDLER_AT_LEAST_ONCE :
-									WEIR_HANDLER_EXACTLY_ONCE };
+	struct weir_input_config ic = { .mode = rt->cfg.at_least_once ? WEIR_HANDLER_AT_LEAST_ONCE
+								      : WEIR_HANDLER_EXACTLY_ONCE };
 
 	t->channels = take(rt, (cnt + 1) * sizeof(*t->channels));
 	for (uint32_t e = 0; e < plan->edge_cnt; e++) {
@@ -420,7 +421,8 @@ make_task(struct weir_runtime *rt, uint32_t task_idx, uint32_t subtask, struct w
 struct weir_runtime *
 weir_runtime_create(const struct weir_runtime_config *config, struct weir_error *err)
 {
-	struct weir_runtime *rt = aligned_alloc(WEIR_LINE_PAIR, weir_align_up(sizeof(*rt), WEIR_LINE_PAIR));
+	struct weir_runtime *rt =
+		aligned_alloc(WEIR_LINE_PAIR, weir_align_up(sizeof(*rt), WEIR_LINE_PAIR));
 	const struct weir_plan *plan = config->plan;
 
 	WEIR_ASSERT(rt != NULL);

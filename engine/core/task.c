@@ -52,7 +52,8 @@ weir_task_start(struct weir_task *t)
 	weir_core_post(t->core,
 		       &(struct weir_mail){ .kind = WEIR_MAIL_RUNNING, .task = t->number });
 	if (t->restored_ended) {
-		/* Everything was through: only the ends are left, behind one more checkpoint (T29). */
+		/* Everything was through: only the ends are left, behind one more checkpoint (T29).
+		 */
 		const struct weir_event end = { .flags = WEIR_EVENT_DRAIN };
 
 		weir_task_send_event(t, WEIR_ITEM_END_DATA, &end);
@@ -87,7 +88,8 @@ take_event(struct weir_task *t)
 		struct weir_event *e = &t->events[t->event_next];
 
 		t->event_next = (t->event_next + 1) % WEIR_TASK_EVENTS;
-		/* E1: pairs with the release of the consumer that let go last; the slot is not read any more. */
+		/* E1: pairs with the release of the consumer that let go last; the slot is not read
+		 * any more. */
 		if (atomic_load_explicit(&e->refs, memory_order_acquire) == 0)
 			return e;
 	}
@@ -301,9 +303,9 @@ take_frame(struct weir_task *t, uint32_t channel, uint32_t ref)
 	WEIR_ASSERT(frame->magic == WEIR_FRAME_MAGIC);
 	WEIR_ASSERT(frame->edge == t->channels[channel].edge);
 	weir_frame_batch(t->channels[channel].layout, frame, &batch);
-	rose = frame->flags & WEIR_FRAME_IDLE ?
-		       weir_watermarks_idle(&t->watermarks, channel) :
-		       weir_watermarks_advance(&t->watermarks, channel, frame->watermark_ns);
+	rose = frame->flags & WEIR_FRAME_IDLE
+		       ? weir_watermarks_idle(&t->watermarks, channel)
+		       : weir_watermarks_advance(&t->watermarks, channel, frame->watermark_ns);
 	if (batch.selected > 0) {
 		weir_count_add(&head->rows_in, batch.selected);
 		if (head->state_cnt > 0)
@@ -340,8 +342,7 @@ take_event_item(struct weir_task *t)
 static bool
 can_take(struct weir_task *t)
 {
-	return t->work == WEIR_WORK_NONE && t->state != WEIR_TASK_FAILED &&
-	       !outputs_full(&t->host);
+	return t->work == WEIR_WORK_NONE && t->state != WEIR_TASK_FAILED && !outputs_full(&t->host);
 }
 
 /* Frames and events of the burst under way; stops when the task has something else to do. */
@@ -376,7 +377,8 @@ poll_channels(struct weir_task *t, uint64_t *rows)
 	for (uint32_t n = 0; n < BURSTS_A_TURN && can_take(t); n++) {
 		if (t->burst_at == t->burst.cnt) {
 			t->burst_at = 0;
-			if (weir_input_poll(t->input, &t->burst, WEIR_GATE_BURST, t->host.now_ns) == 0) {
+			if (weir_input_poll(t->input, &t->burst, WEIR_GATE_BURST, t->host.now_ns) ==
+			    0) {
 				t->burst.cnt = 0;
 				/* A channel that failed says so without an item. */
 				act(t);
@@ -387,9 +389,8 @@ poll_channels(struct weir_task *t, uint64_t *rows)
 		go_through_burst(t, rows);
 	}
 	/* The last end of data may have come while a snapshot's flush was under way. */
-	if (t->state == WEIR_TASK_RUNNING && t->channel_cnt > 0 &&
-	    t->ended_cnt == t->channel_cnt && t->work == WEIR_WORK_NONE &&
-	    t->burst_at == t->burst.cnt)
+	if (t->state == WEIR_TASK_RUNNING && t->channel_cnt > 0 && t->ended_cnt == t->channel_cnt &&
+	    t->work == WEIR_WORK_NONE && t->burst_at == t->burst.cnt)
 		begin_end(t);
 	return regime;
 }
@@ -552,7 +553,8 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 
 /* ---- turn ---- */
 
-/* Adaptive flush: a partly filled frame leaves when its core found nothing to read, or after linger. */
+/* Adaptive flush: a partly filled frame leaves when its core found nothing to read, or after
+ * linger. */
 static void
 flush_if_due(struct weir_task *t, enum weir_regime regime)
 {

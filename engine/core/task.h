@@ -2,15 +2,18 @@
 #define WEIR_ENGINE_CORE_TASK_H
 
 /*
- * weir_task: one subtask of a chain of operators: its inputs, its operators, its outputs, and its side of every
- * checkpoint. A task does one thing at a time, and in pieces where it takes long:
+ * weir_task: one subtask of a chain of operators: its inputs, its operators, its outputs, and its
+ * side of every checkpoint. A task does one thing at a time, and in pieces where it takes long:
  *
  *   poll -> data -> chain -> emitters
  *        -> watermark: WORK_WATERMARK, operator by operator, may take several turns
- *        -> barrier:   WORK_FLUSH (operators' pre-barrier hooks), then the snapshot, all in one turn (T22)
- *        -> all inputs ended: WORK_WATERMARK(end), WORK_END, then it waits for the final checkpoint (T28)
+ *        -> barrier:   WORK_FLUSH (operators' pre-barrier hooks), then the snapshot, all in one
+ * turn (T22)
+ *        -> all inputs ended: WORK_WATERMARK(end), WORK_END, then it waits for the final checkpoint
+ * (T28)
  *
- * While any work is under way, or an output holds items, or a sink has no room, inputs are not polled.
+ * While any work is under way, or an output holds items, or a sink has no room, inputs are not
+ * polled.
  *
  * Threads:   its core's thread only; counters may be read by the control thread.
  * Ownership: built by engine/core/runtime.c; everything inside lives as long as the runtime.
@@ -45,7 +48,7 @@ struct weir_task_input {
 	uint32_t edge;	   /* of the plan */
 	uint32_t producer; /* subtask */
 	const struct weir_layout *layout;
-	bool ended; /* end of data has come */
+	bool ended;	   /* end of data has come */
 	uint32_t base_seq; /* numbers of an earlier attempt are not continued: k counts from here */
 };
 
@@ -54,8 +57,8 @@ struct weir_ack_split {
 	struct weir_position position;
 };
 
-/* All that a checkpoint keeps of a subtask, apart from its pages. Written by the core, read by the control thread while busy
- * is set, which clears it. */
+/* All that a checkpoint keeps of a subtask, apart from its pages. Written by the core, read by the
+ * control thread while busy is set, which clears it. */
 struct weir_task_ack {
 	_Atomic bool busy;
 	uint64_t checkpoint;
@@ -105,7 +108,7 @@ struct weir_task {
 
 	struct weir_emitter *emitters; /* of all its operators */
 	uint32_t emitter_cnt;
-	uint32_t port_cnt; /* all of them */
+	uint32_t port_cnt;	   /* all of them */
 	struct weir_event *events; /* WEIR_TASK_EVENTS; shared with all consumers */
 	uint32_t event_base;	   /* number of events[0] in the shared table */
 	uint32_t event_next;
@@ -114,7 +117,7 @@ struct weir_task {
 	uint32_t work_op;
 	int64_t work_watermark_ns;
 	struct weir_handler_update trigger; /* FLUSH: what it ends in */
-	bool asked;			    /* a trigger of the control thread waits for the work to end */
+	bool asked; /* a trigger of the control thread waits for the work to end */
 	struct weir_mail asked_mail;
 
 	/* Its part of the checkpoint under way. */
@@ -155,7 +158,8 @@ void weir_task_mail(struct weir_task *task, const struct weir_mail *mail, int64_
 /* Send everything that is open (input has paused, or linger has passed). */
 void weir_task_flush(struct weir_task *task);
 
-/* task_snapshot.c: take the snapshot of task->trigger and forward the barrier. False: not now, ask again. */
+/* task_snapshot.c: take the snapshot of task->trigger and forward the barrier. False: not now, ask
+ * again. */
 bool weir_task_snapshot(struct weir_task *task, int64_t now_ns);
 /* task_snapshot.c: go on with the asynchronous part; acknowledges when all is durable. */
 enum weir_regime weir_task_snapshot_step(struct weir_task *task, int64_t now_ns);

@@ -1,8 +1,9 @@
 /*
- * A task's side of a checkpoint, in the order of T22: 0 the handler has checked for aborts, 1 the operators'
- * pre-barrier hooks have run (WEIR_WORK_FLUSH), 2 the barrier goes out, 5 the synchronous part (numbers, freeze of
- * the states, the sink's cut), then, between batches, the asynchronous part: slices of pages into the core's data
- * file, the sink's writes. The acknowledgement goes when both are durable.
+ * A task's side of a checkpoint, in the order of T22: 0 the handler has checked for aborts, 1 the
+ * operators' pre-barrier hooks have run (WEIR_WORK_FLUSH), 2 the barrier goes out, 5 the
+ * synchronous part (numbers, freeze of the states, the sink's cut), then, between batches, the
+ * asynchronous part: slices of pages into the core's data file, the sink's writes. The
+ * acknowledgement goes when both are durable.
  */
 #include "engine/core/core.h"
 
@@ -188,8 +189,8 @@ weir_task_snapshot_step(struct weir_task *t, int64_t now_ns)
 		t->sliced = t->snapshot;
 		weir_core_snapshot_check(t->core);
 	}
-	if (t->ack->has_file && (t->core->snap_state != WEIR_CORE_SNAPSHOT_DONE ||
-				 t->core->snap_id != t->snapshot))
+	if (t->ack->has_file &&
+	    (t->core->snap_state != WEIR_CORE_SNAPSHOT_DONE || t->core->snap_id != t->snapshot))
 		return WEIR_REGIME_IDLE;
 	if (t->sink != NULL && !weir_text_sink_is_durable(t->sink))
 		return WEIR_REGIME_IDLE;

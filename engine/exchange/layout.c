@@ -36,8 +36,8 @@ weir_layout_init(struct weir_layout *l, const struct weir_type *type, uint32_t d
 	if (has_heap && space < WEIR_LAYOUT_HEAP_MIN)
 		return false;
 	if (has_heap)
-		columns = space / 2 < space - WEIR_LAYOUT_HEAP_MIN ? space / 2 :
-								     space - WEIR_LAYOUT_HEAP_MIN;
+		columns = space / 2 < space - WEIR_LAYOUT_HEAP_MIN ? space / 2
+								   : space - WEIR_LAYOUT_HEAP_MIN;
 	l->cap = WEIR_BATCH_ROWS;
 	while (l->cap >= 8 && columns_bytes(l, l->cap) > columns)
 		l->cap -= 8;

@@ -2,9 +2,10 @@
 #define WEIR_ENGINE_OPERATORS_READER_H
 
 /*
- * weir_readers: the head of a source task: the splits it reads now, the watermark of all of them and of those not
- * yet handed out, and which ones are done. The enumerator on the control thread needs no state of its own: what
- * remains is its list less what the subtasks' snapshots name as finished or current.
+ * weir_readers: the head of a source task: the splits it reads now, the watermark of all of them
+ * and of those not yet handed out, and which ones are done. The enumerator on the control thread
+ * needs no state of its own: what remains is its list less what the subtasks' snapshots name as
+ * finished or current.
  *
  * Threads:   one core; the split list is read-only while the job runs.
  * Ownership: reader memory is taken at create, WEIR_READERS_MAX times the connector's.
@@ -57,10 +58,10 @@ struct weir_readers {
 	int64_t watermark_ns;
 	uint32_t *finished; /* split numbers, in order of their end; room for all */
 	uint32_t finished_cnt;
-	uint64_t rate;	   /* rows per second of this subtask, 0: as fast as it goes */
-	int64_t start_ns;  /* of the rate's schedule */
-	uint64_t paced;	   /* rows on that schedule */
-	bool stamp;	   /* rows carry when they were read */
+	uint64_t rate;	       /* rows per second of this subtask, 0: as fast as it goes */
+	int64_t start_ns;      /* of the rate's schedule */
+	uint64_t paced;	       /* rows on that schedule */
+	bool stamp;	       /* rows carry when they were read */
 	_Atomic uint64_t rows; /* read, dropped ones included */
 	_Atomic uint64_t bytes;
 	_Atomic uint64_t splits; /* finished ones */
@@ -71,7 +72,8 @@ struct weir_readers *weir_readers_create(const struct weir_connector *connector,
 					 struct weir_operator_ctx *op, uint32_t split_cnt);
 void weir_readers_destroy(struct weir_readers *r);
 
-/* A split was handed to this subtask. There is room for it (asserted): only one is asked for at a time. */
+/* A split was handed to this subtask. There is room for it (asserted): only one is asked for at a
+ * time. */
 void weir_readers_give(struct weir_readers *r, const struct weir_split_given *given);
 
 /* Read one batch and emit it; *rows counts what was read. 0, or why it failed. */
@@ -88,7 +90,8 @@ weir_readers_at_end(const struct weir_readers *r)
 int64_t weir_readers_watermark(struct weir_readers *r);
 
 /* Position of a reader between two batches. */
-void weir_readers_position(const struct weir_readers *r, uint32_t slot, struct weir_position *position);
+void weir_readers_position(const struct weir_readers *r, uint32_t slot,
+			   struct weir_position *position);
 
 void weir_split_list_fini(struct weir_split_list *list);
 

@@ -11,7 +11,7 @@ enum file_state {
 	FILE_NONE,    /* nothing was written in this epoch */
 	FILE_OPENING, /* buffers wait */
 	FILE_OPEN,
-	FILE_SYNC,  /* cut: writes are out or on their way, then fsync */
+	FILE_SYNC, /* cut: writes are out or on their way, then fsync */
 	FILE_CLOSE,
 	FILE_READY, /* durable under its temporary name */
 	FILE_RENAME,
@@ -22,8 +22,8 @@ enum file_state {
 /* A file of one epoch, from its first line to its commit. */
 struct out_file {
 	enum file_state state;
-	bool cut;    /* its epoch is over */
-	bool commit; /* its checkpoint is complete */
+	bool cut;      /* its epoch is over */
+	bool commit;   /* its checkpoint is complete */
 	bool restored; /* named by the snapshot that the job was restored from */
 	int handle;
 	uint64_t bytes;
@@ -47,7 +47,7 @@ struct weir_text_sink {
 	struct weir_io_req write[WEIR_SINK_BUFFERS];
 
 	struct out_file file[WEIR_SINK_PENDING_MAX]; /* ring: head .. tail */
-	uint32_t head, tail;			     /* free-running; tail - 1 is the current one if not cut */
+	uint32_t head, tail; /* free-running; tail - 1 is the current one if not cut */
 	uint64_t seq;
 
 	struct weir_io_req req; /* one name operation at a time */
@@ -178,7 +178,8 @@ note_latency(struct weir_text_sink *s, const struct weir_batch *in, int64_t now_
 {
 	const uint64_t us = now_ns > in->stamp_ns ? (uint64_t)(now_ns - in->stamp_ns) / 1000 : 0;
 	const uint32_t log = us == 0 ? 0 : 63u - (uint32_t)__builtin_clzll(us);
-	const uint32_t sub = log >= 3 ? (uint32_t)(us >> (log - 3)) & 7 : (uint32_t)(us << (3 - log)) & 7;
+	const uint32_t sub =
+		log >= 3 ? (uint32_t)(us >> (log - 3)) & 7 : (uint32_t)(us << (3 - log)) & 7;
 	const uint32_t b = log * 8 + sub;
 
 	weir_count_add(&s->latency[b < WEIR_LATENCY_BUCKETS ? b : WEIR_LATENCY_BUCKETS - 1],
@@ -275,9 +276,12 @@ weir_text_sink_restore(struct weir_text_sink *s, const struct weir_sink_pending 
 {
 	WEIR_ASSERT(s->head == s->tail);
 	for (uint32_t i = 0; i < cnt && i < WEIR_SINK_PENDING_MAX; i++)
-		s->file[s->tail++ % WEIR_SINK_PENDING_MAX] = (struct out_file){
-			.state = FILE_READY, .cut = true, .commit = true, .restored = true, .name = pending[i]
-		};
+		s->file[s->tail++ % WEIR_SINK_PENDING_MAX] =
+			(struct out_file){ .state = FILE_READY,
+					   .cut = true,
+					   .commit = true,
+					   .restored = true,
+					   .name = pending[i] };
 }
 
 /* ---- file work ---- */
@@ -303,9 +307,9 @@ submit_writes(struct weir_text_sink *s)
 					     .handle = b->file->handle,
 					     .buf = b->text,
 					     .len = b->len,
-					     .off = s->cfg.mode == WEIR_SINK_STDOUT ?
-							    WEIR_IO_STREAM :
-							    b->file->bytes,
+					     .off = s->cfg.mode == WEIR_SINK_STDOUT
+							    ? WEIR_IO_STREAM
+							    : b->file->bytes,
 					     .user = s };
 		b->file->bytes += b->len;
 		b->file->writes++;
@@ -344,13 +348,16 @@ advance(struct weir_text_sink *s, struct out_file *f)
 	switch (f->state) {
 	case FILE_OPENING:
 		temp_path(s, &f->name, s->path);
-		submit_name(s, f, (struct weir_io_req){ .kind = WEIR_IO_OPEN_NEW, .path = s->path });
+		submit_name(s, f,
+			    (struct weir_io_req){ .kind = WEIR_IO_OPEN_NEW, .path = s->path });
 		return true;
 	case FILE_SYNC:
-		submit_name(s, f, (struct weir_io_req){ .kind = WEIR_IO_FSYNC, .handle = f->handle });
+		submit_name(s, f,
+			    (struct weir_io_req){ .kind = WEIR_IO_FSYNC, .handle = f->handle });
 		return true;
 	case FILE_CLOSE:
-		submit_name(s, f, (struct weir_io_req){ .kind = WEIR_IO_CLOSE, .handle = f->handle });
+		submit_name(s, f,
+			    (struct weir_io_req){ .kind = WEIR_IO_CLOSE, .handle = f->handle });
 		return true;
 	case FILE_READY:
 		if (!f->commit || s->cfg.mode != WEIR_SINK_FILES)
@@ -359,14 +366,17 @@ advance(struct weir_text_sink *s, struct out_file *f)
 		final_path(s, &f->name, s->path2);
 		f->state = FILE_RENAME;
 		submit_name(s, f,
-			    (struct weir_io_req){ .kind = WEIR_IO_RENAME, .path = s->path, .path2 = s->path2 });
+			    (struct weir_io_req){
+				    .kind = WEIR_IO_RENAME, .path = s->path, .path2 = s->path2 });
 		return true;
 	case FILE_CHECK:
 		final_path(s, &f->name, s->path2);
-		submit_name(s, f, (struct weir_io_req){ .kind = WEIR_IO_OPEN_READ, .path = s->path2 });
+		submit_name(s, f,
+			    (struct weir_io_req){ .kind = WEIR_IO_OPEN_READ, .path = s->path2 });
 		return true;
 	case FILE_CHECK_CLOSE:
-		submit_name(s, f, (struct weir_io_req){ .kind = WEIR_IO_CLOSE, .handle = f->handle });
+		submit_name(s, f,
+			    (struct weir_io_req){ .kind = WEIR_IO_CLOSE, .handle = f->handle });
 		return true;
 	case FILE_NONE:
 	case FILE_OPEN:
@@ -450,16 +460,16 @@ name_done(struct weir_text_sink *s)
 		return;
 	}
 	if (f->state == FILE_CHECK && result < 0) {
-		fail(s, result, "the checkpoint names a file that is neither there nor committed:",
-		     s->path2);
+		fail(s, result,
+		     "the checkpoint names a file that is neither there nor committed:", s->path2);
 		return;
 	}
 	if (result < 0) {
 		temp_path(s, &f->name, s->path);
 		fail(s, result,
-		     f->state == FILE_OPENING ? "create" :
-		     f->state == FILE_SYNC    ? "fsync of" :
-						"close",
+		     f->state == FILE_OPENING ? "create"
+		     : f->state == FILE_SYNC  ? "fsync of"
+					      : "close",
 		     s->path);
 		return;
 	}

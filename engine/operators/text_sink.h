@@ -2,25 +2,28 @@
 #define WEIR_ENGINE_OPERATORS_TEXT_SINK_H
 
 /*
- * weir_text_sink: rows as lines of text, into files exactly once (R8), to standard output, or nowhere.
+ * weir_text_sink: rows as lines of text, into files exactly once (R8), to standard output, or
+ * nowhere.
  *
- *   <output>/.part-<job>-<attempt>-<sink>-<subtask>-<seq>   being written, or waiting for its checkpoint
- *   <output>/part-<sink>-<subtask>-<epoch>                  committed; epoch: the checkpoint that covers it
+ *   <output>/.part-<job>-<attempt>-<sink>-<subtask>-<seq>   being written, or waiting for its
+ * checkpoint <output>/part-<sink>-<subtask>-<epoch>                  committed; epoch: the
+ * checkpoint that covers it
  *
- *   rows -> buffer -> write ... | snapshot(n): flush, fsync = pre-commit, the file is named in the snapshot
- *                               | complete(n): rename without replace, fsync of the directory
+ *   rows -> buffer -> write ... | snapshot(n): flush, fsync = pre-commit, the file is named in the
+ * snapshot | complete(n): rename without replace, fsync of the directory
  *
- * An aborted checkpoint's file stays and is committed with the next one that completes ("everything <= n", R7);
- * after a restore what the snapshot names is committed again, which changes nothing if it was before.
+ * An aborted checkpoint's file stays and is committed with the next one that completes ("everything
+ * <= n", R7); after a restore what the snapshot names is committed again, which changes nothing if
+ * it was before.
  *
- * Threads:   one core. All file work goes through the core's weir_io; harvested requests whose user pointer is
- *            the sink come back by weir_text_sink_done.
- * Ownership: create takes all memory: WEIR_SINK_BUFFERS buffers. Cost: no allocation, no system call of its own.
- * Failure:   an I/O error is kept in error and fails the task; the file stays what it was before.
+ * Threads:   one core. All file work goes through the core's weir_io; harvested requests whose user
+ * pointer is the sink come back by weir_text_sink_done. Ownership: create takes all memory:
+ * WEIR_SINK_BUFFERS buffers. Cost: no allocation, no system call of its own. Failure:   an I/O
+ * error is kept in error and fails the task; the file stays what it was before.
  */
 
-#include "engine/operators/ctx.h"
 #include "engine/io.h"
+#include "engine/operators/ctx.h"
 #include "weir/connector.h"
 
 #define WEIR_SINK_BUFFERS      4u
@@ -59,12 +62,14 @@ void weir_text_sink_destroy(struct weir_text_sink *sink);
 bool weir_text_sink_ready(struct weir_text_sink *sink, int64_t now_ns);
 
 /* Take the selected rows. */
-WEIR_MUST_USE int weir_text_sink_write(struct weir_text_sink *sink, const struct weir_batch *in, int64_t now_ns);
+WEIR_MUST_USE int weir_text_sink_write(struct weir_text_sink *sink, const struct weir_batch *in,
+				       int64_t now_ns);
 
 /* Input has paused: hand the lines to the disk (standard output only). */
 void weir_text_sink_idle(struct weir_text_sink *sink);
 
-/* The cut of checkpoint epoch: all lines so far belong to it. Fills pending with what the snapshot must name. */
+/* The cut of checkpoint epoch: all lines so far belong to it. Fills pending with what the snapshot
+ * must name. */
 uint32_t weir_text_sink_snapshot(struct weir_text_sink *sink, uint64_t epoch,
 				 struct weir_sink_pending pending[WEIR_SINK_PENDING_MAX]);
 /* Is all that was snapshot durable? */
@@ -75,7 +80,8 @@ void weir_text_sink_commit(struct weir_text_sink *sink, uint64_t epoch);
 /* Is all that was committed under its final name? */
 bool weir_text_sink_is_committed(const struct weir_text_sink *sink);
 
-/* Restore: the files named by the snapshot; they are committed at once (what is gone was committed before). */
+/* Restore: the files named by the snapshot; they are committed at once (what is gone was committed
+ * before). */
 void weir_text_sink_restore(struct weir_text_sink *sink, const struct weir_sink_pending *pending,
 			    uint32_t cnt);
 
@@ -90,7 +96,8 @@ int weir_text_sink_failed(const struct weir_text_sink *sink, struct weir_error *
 #define WEIR_LATENCY_BUCKETS 320u
 const _Atomic uint64_t *weir_text_sink_latency(const struct weir_text_sink *sink, uint64_t *max_us);
 
-/* "<dir>/.part-<job>-": what strays of the job begin with; "part-": what committed files begin with. */
+/* "<dir>/.part-<job>-": what strays of the job begin with; "part-": what committed files begin
+ * with. */
 #define WEIR_SINK_TEMP_PREFIX  ".part-"
 #define WEIR_SINK_FINAL_PREFIX "part-"
 
