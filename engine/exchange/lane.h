@@ -36,8 +36,8 @@ enum weir_item_kind {
 struct weir_item {
 	uint32_t ref;  /* frame or event, by kind */
 	uint32_t seq;  /* DATA: number of this frame, from 1; else: of the last frame before it in
-			  the  data lane, also on the priority lane (what the producer still holds is
-			  not  in it) */
+			  the data lane, also on the priority lane (what the producer still holds is
+			  not in it) */
 	uint32_t ord;  /* number of this item in the channel, from 0 */
 	uint32_t kind; /* enum weir_item_kind */
 };
