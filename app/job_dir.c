@@ -1,6 +1,7 @@
 #include "app/job_dir.h"
 
-#include <dirent.h>
+#include "drivers/store/store.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -181,41 +182,15 @@ weir_job_dir_next_attempt(struct weir_job_dir *dir, uint64_t *attempt, struct we
 	return rc;
 }
 
-static bool
-has_manifest(const char *path, uint64_t id)
-{
-	struct weir_path chk, manifest;
-
-	return weir_layout_checkpoint(&chk, path, id, NULL) == 0 &&
-	       weir_layout_manifest(&manifest, chk.text, NULL) == 0 &&
-	       access(manifest.text, F_OK) == 0;
-}
-
 int
 weir_job_dir_newest(const char *path, uint64_t *id, struct weir_error *err)
 {
-	DIR *folder = opendir(path);
-	struct dirent *entry;
-	uint64_t newest = 0, n;
+	struct weir_stored_ids ids;
+	const int rc = weir_stored_ids(path, &ids, err);
 
-	if (folder == NULL && errno != ENOENT)
-		return fail_io(err, "cannot read", path);
-	if (folder == NULL) {
-		*id = 0;
-		return 0;
-	}
-	errno = 0;
-	while ((entry = readdir(folder)) != NULL) {
-		if (weir_layout_parse_checkpoint(entry->d_name, &n) && n > newest &&
-		    has_manifest(path, n))
-			newest = n;
-		errno = 0;
-	}
-	if (errno != 0) {
-		closedir(folder);
-		return fail_io(err, "cannot read", path);
-	}
-	closedir(folder);
-	*id = newest;
+	if (rc != 0)
+		return rc;
+	*id = ids.cnt > 0 ? ids.id[ids.cnt - 1] : 0;
+	weir_stored_ids_free(&ids);
 	return 0;
 }

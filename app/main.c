@@ -1,3 +1,4 @@
+#include "app/checkpoint/cmd_checkpoint.h"
 #include "app/cli.h"
 #include "app/commands.h"
 #include "app/spawn.h"
@@ -9,6 +10,24 @@
 
 static int cmd_help(const struct weir_cli *cli);
 static int cmd_version(const struct weir_cli *cli);
+
+static int
+checkpoint_list(const struct weir_cli *cli)
+{
+	return weir_cmd_checkpoint_list(cli->arg[0], cli->given[WEIR_OPT_JSON]);
+}
+
+static int
+checkpoint_inspect(const struct weir_cli *cli)
+{
+	return weir_cmd_checkpoint_inspect(cli->arg[0]);
+}
+
+static int
+checkpoint_verify(const struct weir_cli *cli)
+{
+	return weir_cmd_checkpoint_verify(cli->arg[0], cli->given[WEIR_OPT_JSON]);
+}
 
 #define CONFIG_OPTIONS (WEIR_OPT(CONFIG) | WEIR_OPT(SET) | WEIR_OPT(HELP))
 
@@ -30,6 +49,13 @@ static const struct weir_command commands[] = {
 	  CONFIG_OPTIONS, NULL, weir_cmd_check },
 	{ "show-config", NULL, "[JOB]", "the effective configuration and where each value is from",
 	  0, 1, CONFIG_OPTIONS | WEIR_OPT(JSON), NULL, weir_cmd_show_config },
+	{ "list", "checkpoint", "DIR",
+	  "the checkpoints below a checkpoint.dir or of a job's folder", 1, 1,
+	  WEIR_OPT(JSON) | WEIR_OPT(HELP), NULL, checkpoint_list },
+	{ "inspect", "checkpoint", "PATH", "what the manifest of a chk-n says, as JSON", 1, 1,
+	  WEIR_OPT(JSON) | WEIR_OPT(HELP), NULL, checkpoint_inspect },
+	{ "verify", "checkpoint", "PATH", "read and check every byte that a chk-n uses", 1, 1,
+	  WEIR_OPT(JSON) | WEIR_OPT(HELP), NULL, checkpoint_verify },
 	{ "jobs", NULL, "", "the jobs that ship", 0, 0, WEIR_OPT(HELP), NULL, weir_cmd_jobs },
 	{ "version", NULL, "", "the version of weir", 0, 0, WEIR_OPT(HELP), NULL, cmd_version },
 	{ "help", NULL, "[COMMAND]", "this list, or the help of a command", 0, 2, WEIR_OPT(HELP),

@@ -39,7 +39,9 @@ fails("unknown option", 64, ["run", "wordcount", "--reprot", "x"], "no option --
       "did you mean --report?")
 fails("option without value", 64, ["run", "wordcount", "--report"], "--report needs FILE")
 fails("two jobs", 64, ["run", "wordcount", "flowstats"], "too many")
-fails("second word unknown", 64, ["checkpoint", "lst"], "")
+fails("second word unknown", 64, ["checkpoint", "lst"], "did you mean list?")
+fails("second word missing", 64, ["checkpoint"], "needs a second word")
+fails("no such folder", 66, ["checkpoint", "list", "/no/such"], "/no/such")
 rc, out, err = weir()
 check("without arguments: 64 and the list", rc == 64 and "usage" in out, out + err)
 for words in (["help"], ["--help"], ["run", "--help"], ["help", "run"], ["version"], ["--version"]):
