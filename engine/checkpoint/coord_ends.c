@@ -266,7 +266,6 @@ retain(struct weir_coordinator *c, struct weir_snapshot *snap)
 	struct weir_snapshot *old;
 	uint64_t subsumed = 0;
 
-	weir_registry_settle(&c->registry, snap->id);
 	weir_snapshot_list_add(&c->store.completed, snap);
 	while ((old = weir_store_subsume(&c->store)) != NULL) {
 		if (old->claimed)
@@ -321,6 +320,7 @@ complete(struct weir_coordinator *c, struct weir_pending *p)
 	p->snap = NULL;
 	c->last_completion = c->now;
 	weir_failures_succeeded(&c->failures, p->id);
+	weir_registry_settle(&c->registry, p->id); /* K7: an older doubtful manifest is of no use */
 	weir_coord_stats_end(&c->stats, p->id, WEIR_REASON_NONE, c->now);
 	if (weir_request_is_savepoint(kind))
 		weir_snapshot_list_add(&c->store.savepoints, snap);

@@ -38,7 +38,7 @@ counted_before(const struct weir_failures *f, uint64_t id)
 static bool
 count(struct weir_failures *f, const struct weir_failure *failure)
 {
-	if (!weir_reason_counts(failure->reason)) /* K12 */
+	if (f->tolerable == WEIR_FAILURES_UNLIMITED || !weir_reason_counts(failure->reason)) /* K12 */
 		return false;
 	if (failure->id != 0) {
 		if (failure->id <= f->last_success || counted_before(f, failure->id))
@@ -48,7 +48,7 @@ count(struct weir_failures *f, const struct weir_failure *failure)
 		f->counted[f->counted_cnt++] = failure->id;
 	}
 	f->cnt++;
-	if (f->tolerable == WEIR_FAILURES_UNLIMITED || f->cnt <= f->tolerable)
+	if (f->cnt <= f->tolerable)
 		return false;
 	start_over(f);
 	return true;

@@ -26,7 +26,7 @@ enum weir_failure_verdict {
 };
 
 struct weir_failures {
-	uint32_t tolerable; /* WEIR_FAILURES_UNLIMITED: the job never fails for this */
+	uint32_t tolerable; /* WEIR_FAILURES_UNLIMITED: nothing is counted */
 	uint32_t cnt;
 	uint64_t last_success; /* highest completed id, 0 for none */
 	uint64_t *counted;     /* ids counted since then, each once */

@@ -95,27 +95,22 @@ static void
 query_registry(struct coord_scenario *s, struct scn_text *t)
 {
 	const struct weir_registry *r = &s->c->registry;
-	const char **lines = calloc(r->cnt + 1, sizeof(*lines));
-	struct scn_text line = { 0 };
+	const char **keys = calloc(r->cnt + 1, sizeof(*keys));
 
-	WEIR_ASSERT(lines != NULL);
+	WEIR_ASSERT(keys != NULL);
+	for (uint32_t i = 0; i < r->cnt; i++)
+		keys[i] = scn_name(&s->names, r->entries[i].key);
+	scn_sort(keys, r->cnt);
 	for (uint32_t i = 0; i < r->cnt; i++) {
-		const struct weir_registry_entry *e = &r->entries[i];
+		const struct weir_registry_entry *e;
 
-		scn_text_reset(&line);
-		scn_text_add(&line, "%s=%s[%" PRIu64 ",%" PRIu64 "]%s", scn_name(&s->names, e->key),
+		e = weir_registry_find(r, scn_number(&s->names, keys[i]));
+		item(t, " ");
+		scn_text_add(t, "%s=%s[%" PRIu64 ",%" PRIu64 "]%s", keys[i],
 			     scn_name(&s->names, e->file), e->created, e->last,
 			     e->pin_cnt > 0 ? "!" : "");
-		lines[i] = strdup(line.at);
 	}
-	scn_sort(lines, r->cnt);
-	for (uint32_t i = 0; i < r->cnt; i++) {
-		item(t, " ");
-		scn_text_add(t, "%s", lines[i]);
-		free((char *)lines[i]);
-	}
-	free(lines);
-	free(line.at);
+	free(keys);
 }
 
 /* ---- timers ------------------------------------------------------------------------------------ */
