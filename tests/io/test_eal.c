@@ -118,12 +118,13 @@ assert_others_on(const cpu_set_t *want)
 	cr_assert(helpers > 0);
 }
 
+/* A core on the same CPU: left to itself, EAL puts its helpers anywhere but there. */
 Test(eal, everything_else_is_on_the_control_cpus, .init = find_cpus, .timeout = 60)
 {
-	const uint32_t core = allowed[allowed_cnt - 1], control = allowed[0];
+	const uint32_t control = allowed[0];
 	cpu_set_t want;
 
-	start(&core, 1, &control, 1);
+	start(&control, 1, &control, 1);
 	CPU_ZERO(&want);
 	CPU_SET(control, &want);
 	assert_others_on(&want);
