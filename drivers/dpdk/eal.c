@@ -70,13 +70,12 @@ check_cpus(const char *what, const uint32_t *cpus, uint32_t cnt, const cpu_set_t
 	for (uint32_t i = 0; i < cnt; i++)
 		if (cpus[i] >= CPU_SETSIZE || !CPU_ISSET(cpus[i], mask))
 			return weir_fail(err, WEIR_ERR_CONFIG,
-					 "%s: CPU %u is not one of those this process may use", what,
-					 cpus[i]);
+					 "%s: CPU %u is not one of those this process may use",
+					 what, cpus[i]);
 	return 0;
 }
 
-static WEIR_PRINTF(4, 5) size_t
-append(char *text, size_t len, size_t max, const char *fmt, ...)
+static WEIR_PRINTF(4, 5) size_t append(char *text, size_t len, size_t max, const char *fmt, ...)
 {
 	va_list args;
 	int n;

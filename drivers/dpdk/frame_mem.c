@@ -51,7 +51,8 @@ frame_get(struct weir_frame_source *src, uint32_t *idx, uint32_t cnt)
 			return 0;
 		/* G2: pairs with P1, as G1. */
 	} while (!atomic_compare_exchange_weak_explicit(&mem->head, &head, head_after(head, cur),
-							memory_order_acquire, memory_order_acquire));
+							memory_order_acquire,
+							memory_order_acquire));
 	atomic_fetch_sub_explicit(&mem->free_cnt, got, memory_order_relaxed);
 	return got;
 }
@@ -75,7 +76,8 @@ frame_put(struct weir_frame_source *src, const uint32_t *idx, uint32_t cnt)
 		/* P1: pairs with G1 and G2; publishes `next`, and that we are done with the bytes.
 		 * Every change of the head is a read-modify-write, so it stays published. */
 	} while (!atomic_compare_exchange_weak_explicit(&mem->head, &head, head_after(head, idx[0]),
-							memory_order_release, memory_order_relaxed));
+							memory_order_release,
+							memory_order_relaxed));
 }
 
 static uint32_t
@@ -125,13 +127,13 @@ weir_frame_mem_create(const struct weir_frame_mem_options *opt, struct weir_fram
 	if (mem == NULL)
 		return weir_fail(err, WEIR_ERR_UNAVAILABLE, "no memory for the frame list");
 	memset(mem, 0, sizeof(*mem));
-	mem->source = (struct weir_frame_source){ .ops = &frame_mem_ops,
-						  .frame_cnt = opt->frame_cnt };
+	mem->source =
+		(struct weir_frame_source){ .ops = &frame_mem_ops, .frame_cnt = opt->frame_cnt };
 	mem->frame_bytes = opt->frame_bytes;
 	mem->next = calloc(opt->frame_cnt, sizeof(*mem->next));
 	if (mem->next == NULL) {
-		rc = weir_fail(err, WEIR_ERR_UNAVAILABLE, "no memory for the free list of %u frames",
-			       opt->frame_cnt);
+		rc = weir_fail(err, WEIR_ERR_UNAVAILABLE,
+			       "no memory for the free list of %u frames", opt->frame_cnt);
 		goto fail_mem;
 	}
 	rc = weir_region_map((uint64_t)opt->frame_cnt * opt->frame_bytes, opt->huge, opt->node,

@@ -6,8 +6,8 @@
  * list of the free ones. Frame i lies at base + i * frame_bytes.
  *
  * The free list is a stack of indices, changed by one compare-and-swap per burst. No thread ever
- * waits for another, not even for one that lost its CPU half-way: where several cores share a CPU, a
- * ring with several producers makes the others spin, and DPDK's relaxed modes do so less, but do.
+ * waits for another, not even for one that lost its CPU half-way: where several cores share a CPU,
+ * a ring with several producers makes the others spin, and DPDK's relaxed modes do so less, but do.
  * What was put last is got first, while it is still in a cache.
  *
  * Threads:   create and destroy on the control thread; the source as engine/memory/frame_source.h.

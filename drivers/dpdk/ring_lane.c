@@ -57,7 +57,8 @@ ring_peek(struct weir_lane *lane, struct weir_item *items, uint32_t max)
 	struct rte_ring *ring = ring_of(lane);
 	unsigned int cnt;
 
-	/* Finishing writes the line that the producer reads: leave it alone when there is nothing. */
+	/* Finishing writes the line that the producer reads: leave it alone when there is nothing.
+	 */
 	if (ring_count(lane) == 0)
 		return 0;
 	cnt = rte_ring_dequeue_burst_elem_start(ring, items, ITEM_BYTES, max, NULL);

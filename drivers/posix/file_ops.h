@@ -20,7 +20,8 @@ int64_t weir_file_run(struct weir_io_req *req);
  */
 void weir_file_direct_try(int fd);
 
-/* A write failed with EINVAL: was O_DIRECT on? Then it is off now, and the write is worth a retry. */
+/* A write failed with EINVAL: was O_DIRECT on? Then it is off now, and the write is worth a retry.
+ */
 bool weir_file_direct_drop(int fd);
 
 /*

@@ -13,13 +13,14 @@
 #include "drivers/posix/file_ops.h"
 #include "drivers/uring/uring_io.h"
 
-#define NODE_MAX      32u
-#define MIB	      (UINT64_C(1) << 20)
-#define HUGE_BYTES    (2 * MIB)
-#define CAP_LOCK_BIT  14u /* CAP_IPC_LOCK: memory locked for this process is not counted */
-#define PATH_BYTES    256
-#define EAL_HUGE_CNT  8u /* what EAL itself takes */
-#define MEMLOCK_MENDS "ulimit -l unlimited, LimitMEMLOCK=infinity in a unit, or memlock in limits.conf"
+#define NODE_MAX     32u
+#define MIB	     (UINT64_C(1) << 20)
+#define HUGE_BYTES   (2 * MIB)
+#define CAP_LOCK_BIT 14u /* CAP_IPC_LOCK: memory locked for this process is not counted */
+#define PATH_BYTES   256
+#define EAL_HUGE_CNT 8u /* what EAL itself takes */
+#define MEMLOCK_MENDS                                                                              \
+	"ulimit -l unlimited, LimitMEMLOCK=infinity in a unit, or memlock in limits.conf"
 
 struct report {
 	struct weir_preflight_line *lines;

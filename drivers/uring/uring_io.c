@@ -19,7 +19,7 @@
 #define NONE	    UINT32_MAX
 #define BATCH	    64u
 #define PIECE_BYTES (UINT64_C(1) << 30) /* the kernel's limit for one registered buffer */
-#define WORKER_MAX  4u		       /* kernel workers of each kind, per ring */
+#define WORKER_MAX  4u			/* kernel workers of each kind, per ring */
 
 struct uring_io {
 	struct weir_io_driver drv; /* first */
@@ -38,7 +38,7 @@ struct uring_io {
 	struct uring_buffers bufs;
 	struct iovec piece[WEIR_IO_REGION_MAX];
 
-	struct weir_io *helper; /* NULL until needed */
+	struct weir_io *helper;	   /* NULL until needed */
 	struct weir_io_req *ready; /* completed, not yet returned */
 };
 
@@ -361,9 +361,9 @@ register_regions(struct uring_io *u, const struct weir_io_options *opt, char *no
 
 	if (opt->region_cnt == 0)
 		return;
-	rc = cut_regions(u, opt, &bytes) ?
-		     io_uring_register_buffers(&u->ring, u->piece, u->bufs.cnt) :
-		     -E2BIG;
+	rc = cut_regions(u, opt, &bytes)
+		     ? io_uring_register_buffers(&u->ring, u->piece, u->bufs.cnt)
+		     : -E2BIG;
 	if (rc == 0) {
 		u->drv.io.ops = &uring_registered_ops;
 		return;
@@ -403,8 +403,7 @@ open_ring(struct uring_io *u, const struct weir_io_options *opt)
 	if (rc != 0 || !opt->wakeup)
 		return rc;
 	u->drv.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	rc = u->drv.wake_fd < 0 ? -errno :
-				  io_uring_register_eventfd(&u->ring, u->drv.wake_fd);
+	rc = u->drv.wake_fd < 0 ? -errno : io_uring_register_eventfd(&u->ring, u->drv.wake_fd);
 	if (rc != 0)
 		io_uring_queue_exit(&u->ring);
 	return rc;

@@ -5,10 +5,10 @@
  * The file back end on io_uring: every operation of engine/io.h is one submission entry after the
  * other, as its steps need; a batch of requests is one system call.
  *
- * Threads and ownership: drivers/io_open.h. The ring is bound to the owner at its first submit. What
- * the kernel or a file system cannot do this way goes to a helper thread (drivers/posix), which is
- * started when it is first needed.
- * Cost: submit one io_uring_enter per batch; harvest none while nothing has completed.
+ * Threads and ownership: drivers/io_open.h. The ring is bound to the owner at its first submit.
+ * What the kernel or a file system cannot do this way goes to a helper thread (drivers/posix),
+ * which is started when it is first needed. Cost: submit one io_uring_enter per batch; harvest none
+ * while nothing has completed.
  */
 
 #include "drivers/io_driver.h"

@@ -84,9 +84,9 @@ probe_kinds(struct io_uring *ring, struct uring_able *able)
 	learn_kinds(able, probe);
 	io_uring_free_probe(probe);
 	return able->native[WEIR_IO_WRITE] && able->native[WEIR_IO_READ] &&
-			       able->native[WEIR_IO_FSYNC] ?
-		       0 :
-		       -ENOSYS;
+			       able->native[WEIR_IO_FSYNC]
+		       ? 0
+		       : -ENOSYS;
 }
 
 int

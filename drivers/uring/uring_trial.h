@@ -11,7 +11,7 @@
 #include "engine/io.h"
 
 struct uring_able {
-	uint32_t flags;				/* of set-up: the best set that works */
+	uint32_t flags;			    /* of set-up: the best set that works */
 	bool native[WEIR_IO_FSYNC_DIR + 1]; /* by kind: the kernel has all its operations */
 };
 

@@ -90,7 +90,8 @@ void
 scratch_init_small(void)
 {
 	scratch_init();
-	may_not_mount = !enter_namespace() || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0;
+	may_not_mount =
+		!enter_namespace() || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0;
 	if (may_not_mount)
 		return;
 	cr_assert_eq(mkdir(scratch_path("small"), 0755), 0);
@@ -109,9 +110,9 @@ skip(const char *why)
 struct weir_io *
 fixture_open(enum weir_io_backend backend)
 {
-	const struct weir_io_options opt = {
-		.backend = backend, .depth = FIXTURE_DEPTH, .wakeup = true
-	};
+	const struct weir_io_options opt = { .backend = backend,
+					     .depth = FIXTURE_DEPTH,
+					     .wakeup = true };
 	struct weir_error err;
 	struct weir_io *io = NULL;
 	int rc;
@@ -201,8 +202,8 @@ do_path(struct weir_io *io, enum weir_io_kind kind, const char *path)
 int64_t
 do_rename(struct weir_io *io, const char *from, const char *to)
 {
-	return run_one(io, (struct weir_io_req){
-				   .kind = WEIR_IO_RENAME, .path = from, .path2 = to });
+	return run_one(io,
+		       (struct weir_io_req){ .kind = WEIR_IO_RENAME, .path = from, .path2 = to });
 }
 
 void

@@ -1,4 +1,5 @@
-/* EAL inside a test, without hugepages and NIC: each test is a process, so each may start it once. */
+/* EAL inside a test, without hugepages and NIC: each test is a process, so each may start it once.
+ */
 
 #include <dirent.h>
 #include <poll.h>

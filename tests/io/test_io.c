@@ -310,23 +310,29 @@ BOTH(the_owner_may_be_another_thread_than_the_opener)
 	cr_assert(has_text(scratch_path("elsewhere"), "text"));
 }
 
+/* So many writes to one file that most have not begun when it is closed. */
 BOTH(close_waits_for_what_is_in_flight)
 {
-	char *buf = pages(256, 'w');
+	enum { WRITES = 32, PAGES = 256 };
+	char *buf = pages(PAGES, 'w');
 	const int64_t fd = do_open_new(io, scratch_path("late"), false);
-	struct weir_io *other = fixture_open(io->ops->name[0] == 'p' ? WEIR_IO_POSIX :
-								      WEIR_IO_URING);
-	struct weir_io_req req = { .kind = WEIR_IO_WRITE,
-				   .handle = (int)fd,
-				   .buf = buf,
-				   .len = 256 * WEIR_PAGE };
-	struct weir_io_req *one = &req;
+	struct weir_io *other =
+		fixture_open(io->ops->name[0] == 'p' ? WEIR_IO_POSIX : WEIR_IO_URING);
+	struct weir_io_req req[WRITES], *ptr[WRITES];
 	struct stat st;
 
-	weir_io_submit(other, &one, 1);
+	for (uint32_t i = 0; i < WRITES; i++) {
+		req[i] = (struct weir_io_req){ .kind = WEIR_IO_WRITE,
+					       .handle = (int)fd,
+					       .buf = buf,
+					       .len = PAGES * WEIR_PAGE,
+					       .off = (uint64_t)i * PAGES * WEIR_PAGE };
+		ptr[i] = &req[i];
+	}
+	weir_io_submit(other, ptr, WRITES);
 	weir_io_close(other);
 	cr_assert_eq(stat(scratch_path("late"), &st), 0);
-	cr_assert_eq(st.st_size, 256 * WEIR_PAGE);
+	cr_assert_eq(st.st_size, (int64_t)WRITES * PAGES * WEIR_PAGE);
 	cr_assert_eq(do_handle(io, WEIR_IO_CLOSE, fd), 0);
 	free(buf);
 }

@@ -156,10 +156,9 @@ Test(io_open, an_ordinary_user_with_little_memlock_gets_plain_uring)
 {
 	const struct rlimit lim = { .rlim_cur = 8 << 20, .rlim_max = 8 << 20 };
 	struct iovec region = { .iov_len = 64 << 20 };
-	struct weir_io_options opt = { .depth = 8,
-				       .wakeup = true,
-				       .regions = &region,
-				       .region_cnt = 1 };
+	struct weir_io_options opt = {
+		.depth = 8, .wakeup = true, .regions = &region, .region_cnt = 1
+	};
 	char report[WEIR_IO_REPORT_BYTES];
 	struct weir_io *io;
 

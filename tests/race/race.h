@@ -14,12 +14,12 @@
 
 #include "engine/base/base.h"
 
-#define RACE_CHECK(c)                                                                \
-	do {                                                                         \
-		if (!(c)) {                                                          \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #c); \
-			abort();                                                     \
-		}                                                                    \
+#define RACE_CHECK(c)                                                                              \
+	do {                                                                                       \
+		if (!(c)) {                                                                        \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #c);            \
+			abort();                                                                   \
+		}                                                                                  \
 	} while (0)
 
 /* Run both at the same time to their end. */

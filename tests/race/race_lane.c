@@ -1,7 +1,7 @@
 /*
  * A channel as the engine uses it: frames from the shared free list, filled with plain stores, over
- * the data lane; now and then an event over the priority lane; the consumer peeks, takes both lanes,
- * reads the frames with plain loads and puts them back.
+ * the data lane; now and then an event over the priority lane; the consumer peeks, takes both
+ * lanes, reads the frames with plain loads and puts them back.
  */
 
 #include <string.h>
@@ -67,10 +67,9 @@ produce(void *arg)
 		if (seq / PRIO_EVERY <= events || events >= ITEMS / PRIO_EVERY)
 			continue;
 		ch->event[events] = seq - 1;
-		items[0] = (struct weir_item){ .ref = events++,
-					       .seq = seq - 1,
-					       .ord = ord++,
-					       .kind = WEIR_ITEM_BARRIER };
+		items[0] = (struct weir_item){
+			.ref = events++, .seq = seq - 1, .ord = ord++, .kind = WEIR_ITEM_BARRIER
+		};
 		push_all(ch->prio, items, 1);
 	}
 	items[0] = (struct weir_item){ .ord = ord, .kind = WEIR_ITEM_END };

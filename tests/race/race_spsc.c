@@ -1,4 +1,5 @@
-/* Control mail: letters written with plain stores travel on a weir_spsc and come back on another. */
+/* Control mail: letters written with plain stores travel on a weir_spsc and come back on another.
+ */
 
 #include "engine/base/spsc.h"
 #include "tests/race/race.h"

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,9 +33,9 @@ Test(region, is_zeroed_writable_and_whole_pages)
 	struct weir_error err;
 	unsigned char *mem;
 
-	cr_assert_eq(weir_region_map((4 << 20) + 1, WEIR_HUGE_OFF, WEIR_REGION_NODE_ANY, &region,
-				     &err),
-		     0);
+	cr_assert_eq(
+		weir_region_map((4 << 20) + 1, WEIR_HUGE_OFF, WEIR_REGION_NODE_ANY, &region, &err),
+		0);
 	mem = region.base;
 	cr_assert_eq(region.bytes, (4 << 20) + 4096);
 	cr_assert_eq((uintptr_t)mem % (2 << 20), 0, "transparent hugepages fit");
@@ -43,6 +44,34 @@ Test(region, is_zeroed_writable_and_whole_pages)
 	weir_region_unmap(&region);
 	cr_assert_null(region.base);
 	weir_region_unmap(&region);
+}
+
+/* Free hugepages of this host; other programs may take them, so only none is sure. */
+static bool
+there_are_hugepages(void)
+{
+	FILE *file = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "r");
+	unsigned long cnt = 0;
+
+	if (file == NULL)
+		return false;
+	if (fscanf(file, "%lu", &cnt) != 1)
+		cnt = 0;
+	fclose(file);
+	return cnt != 0;
+}
+
+Test(region, says_whether_it_is_of_hugepages)
+{
+	struct weir_region region = { .base = NULL };
+	struct weir_error err;
+
+	cr_assert_eq(weir_region_map(1 << 20, WEIR_HUGE_AUTO, WEIR_REGION_NODE_ANY, &region, &err),
+		     0);
+	cr_assert_eq(region.bytes, region.huge ? 2 << 20 : 1 << 20);
+	weir_region_unmap(&region);
+	if (!there_are_hugepages())
+		cr_assert_not(weir_region_huge_possible(1));
 }
 
 Test(region, a_preferred_node_is_no_more_than_a_wish)
