@@ -14,9 +14,9 @@ copy_config(struct weir_coordinator *c, const struct weir_coordinator_config *co
 	WEIR_ASSERT(cfg->max_concurrent > 0);
 	WEIR_ASSERT(!cfg->unaligned || (cfg->max_concurrent == 1 && !cfg->at_least_once)); /* C8 */
 	cfg->graph.vertices = weir_grow_copy(config->graph.vertices, config->graph.vertex_cnt,
-					     sizeof(struct weir_plan_vertex));
+					     sizeof(struct weir_coord_vertex));
 	cfg->graph.edges = weir_grow_copy(config->graph.edges, config->graph.edge_cnt,
-					  sizeof(struct weir_plan_edge));
+					  sizeof(struct weir_coord_edge));
 	cfg->opcoord_vertex = weir_grow_copy(config->opcoord_vertex, config->opcoord_cnt,
 					     sizeof(uint32_t));
 	if (cfg->interval_ms != WEIR_COORD_NO_INTERVAL && cfg->interval_ms < cfg->min_pause_ms)
@@ -28,10 +28,10 @@ copy_config(struct weir_coordinator *c, const struct weir_coordinator_config *co
 static void
 number_tasks(struct weir_coordinator *c)
 {
-	const struct weir_plan_graph *graph = &c->cfg.graph;
+	const struct weir_coord_graph *graph = &c->cfg.graph;
 	uint32_t task = 0;
 
-	c->task_cnt = weir_plan_task_cnt(graph);
+	c->task_cnt = weir_coord_task_cnt(graph);
 	c->task_vertex = weir_grow_alloc(c->task_cnt, sizeof(uint32_t));
 	c->vertex_first = weir_grow_alloc(graph->vertex_cnt, sizeof(uint32_t));
 	c->attempts = weir_grow_alloc(c->task_cnt, sizeof(uint32_t));

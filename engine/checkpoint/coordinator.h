@@ -94,7 +94,7 @@ struct weir_coordinator_config {
 	uint32_t asks;	     /* enum weir_coord_stage, ored */
 	uint32_t history_max; /* finished checkpoints kept in the statistics */
 
-	struct weir_plan_graph graph; /* copied */
+	struct weir_coord_graph graph; /* copied */
 	const uint32_t *opcoord_vertex; /* per operator coordinator: its vertex; copied */
 	uint32_t opcoord_cnt;
 	uint32_t hook_cnt;

@@ -111,12 +111,12 @@ vertex_breaks_union(const struct weir_task_snapshot *tasks, uint32_t parallelism
 }
 
 bool
-weir_pending_breaks_union(const struct weir_pending *p, const struct weir_plan_graph *graph)
+weir_pending_breaks_union(const struct weir_pending *p, const struct weir_coord_graph *graph)
 {
 	uint32_t first = 0;
 
 	for (uint32_t v = 0; v < graph->vertex_cnt; v++) {
-		const struct weir_plan_vertex *vertex = &graph->vertices[v];
+		const struct weir_coord_vertex *vertex = &graph->vertices[v];
 
 		if (vertex->union_state &&
 		    vertex_breaks_union(&p->tasks[first], vertex->parallelism))

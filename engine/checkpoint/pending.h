@@ -56,6 +56,6 @@ void weir_pending_ack(struct weir_pending *p, struct weir_attempt from,
 bool weir_pending_is_complete(const struct weir_pending *p);
 
 /* T30: a vertex with union state is neither wholly finished nor wholly unfinished. */
-bool weir_pending_breaks_union(const struct weir_pending *p, const struct weir_plan_graph *graph);
+bool weir_pending_breaks_union(const struct weir_pending *p, const struct weir_coord_graph *graph);
 
 #endif /* WEIR_ENGINE_CHECKPOINT_PENDING_H */

@@ -6,7 +6,7 @@
 
 /* What the planner needs besides the graph: where each vertex starts and who still runs. */
 struct planner {
-	const struct weir_plan_graph *graph;
+	const struct weir_coord_graph *graph;
 	const uint8_t *states;
 	uint32_t *first;      /* per vertex: number of its subtask 0 */
 	uint32_t *unfinished; /* per vertex: subtasks that are not FINISHED */
@@ -15,7 +15,7 @@ struct planner {
 };
 
 uint32_t
-weir_plan_task_cnt(const struct weir_plan_graph *graph)
+weir_coord_task_cnt(const struct weir_coord_graph *graph)
 {
 	uint32_t cnt = 0;
 
@@ -25,7 +25,7 @@ weir_plan_task_cnt(const struct weir_plan_graph *graph)
 }
 
 void
-weir_plan_pointwise(uint32_t m, uint32_t n, uint32_t i, uint32_t *first, uint32_t *last)
+weir_coord_pointwise(uint32_t m, uint32_t n, uint32_t i, uint32_t *first, uint32_t *last)
 {
 	uint64_t from = (uint64_t)i * m / n;
 	uint64_t to = (uint64_t)(i + 1) * m / n;
@@ -41,7 +41,7 @@ is_finished(const struct planner *p, uint32_t task)
 }
 
 static void
-planner_init(struct planner *p, const struct weir_plan_graph *graph, const uint8_t *states)
+planner_init(struct planner *p, const struct weir_coord_graph *graph, const uint8_t *states)
 {
 	uint32_t task = 0;
 
@@ -50,7 +50,7 @@ planner_init(struct planner *p, const struct weir_plan_graph *graph, const uint8
 		.states = states,
 		.first = weir_grow_alloc(graph->vertex_cnt, sizeof(uint32_t)),
 		.unfinished = weir_grow_alloc(graph->vertex_cnt, sizeof(uint32_t)),
-		.task_cnt = weir_plan_task_cnt(graph),
+		.task_cnt = weir_coord_task_cnt(graph),
 	};
 	p->fed = weir_grow_alloc(p->task_cnt, 1);
 	for (uint32_t v = 0; v < graph->vertex_cnt; v++) {
@@ -69,11 +69,11 @@ planner_fini(struct planner *p)
 }
 
 static bool
-pointwise_fed(const struct planner *p, const struct weir_plan_edge *edge, uint32_t i)
+pointwise_fed(const struct planner *p, const struct weir_coord_edge *edge, uint32_t i)
 {
 	uint32_t first, last;
 
-	weir_plan_pointwise(p->graph->vertices[edge->up].parallelism,
+	weir_coord_pointwise(p->graph->vertices[edge->up].parallelism,
 			    p->graph->vertices[edge->down].parallelism, i, &first, &last);
 	for (uint32_t u = first; u <= last; u++) {
 		if (!is_finished(p, p->first[edge->up] + u))
@@ -83,7 +83,7 @@ pointwise_fed(const struct planner *p, const struct weir_plan_edge *edge, uint32
 }
 
 static void
-mark_fed(struct planner *p, const struct weir_plan_edge *edge)
+mark_fed(struct planner *p, const struct weir_coord_edge *edge)
 {
 	uint32_t parallelism = p->graph->vertices[edge->down].parallelism;
 
@@ -99,7 +99,7 @@ static bool
 feeds_blocking_edge(const struct planner *p)
 {
 	for (uint32_t e = 0; e < p->graph->edge_cnt; e++) {
-		const struct weir_plan_edge *edge = &p->graph->edges[e];
+		const struct weir_coord_edge *edge = &p->graph->edges[e];
 		uint32_t parallelism = p->graph->vertices[edge->up].parallelism;
 
 		for (uint32_t i = 0; edge->blocking && i < parallelism; i++) {
@@ -152,7 +152,7 @@ fill(const struct planner *p, struct weir_trigger_plan *plan)
 }
 
 enum weir_reason
-weir_trigger_plan_make(const struct weir_plan_graph *graph, const uint8_t *states,
+weir_trigger_plan_make(const struct weir_coord_graph *graph, const uint8_t *states,
 		       bool finished_allowed, struct weir_trigger_plan *plan)
 {
 	enum weir_reason reason;

@@ -25,22 +25,22 @@ enum weir_coord_task_state {
 	WEIR_COORD_TASK_FAILED,
 };
 
-struct weir_plan_vertex {
+struct weir_coord_vertex {
 	uint32_t parallelism;
 	bool union_state; /* has union list state: finishes as a whole or not at all (T30) */
 };
 
-struct weir_plan_edge {
+struct weir_coord_edge {
 	uint32_t up;
 	uint32_t down;
 	bool pointwise; /* else every producer feeds every consumer */
 	bool blocking;	/* its data is complete before the consumer starts: cannot be in a cut */
 };
 
-struct weir_plan_graph {
-	const struct weir_plan_vertex *vertices; /* lent by the caller while the graph is used */
+struct weir_coord_graph {
+	const struct weir_coord_vertex *vertices; /* lent by the caller while the graph is used */
 	uint32_t vertex_cnt;
-	const struct weir_plan_edge *edges;
+	const struct weir_coord_edge *edges;
 	uint32_t edge_cnt;
 };
 
@@ -54,19 +54,19 @@ struct weir_trigger_plan {
 };
 
 /* Number of tasks of the graph. */
-uint32_t weir_plan_task_cnt(const struct weir_plan_graph *graph);
+uint32_t weir_coord_task_cnt(const struct weir_coord_graph *graph);
 
 /*
  * Producers of consumer subtask i over a pointwise edge of m producers and n consumers are
  * *first .. *last, both included.
  */
-void weir_plan_pointwise(uint32_t m, uint32_t n, uint32_t i, uint32_t *first, uint32_t *last);
+void weir_coord_pointwise(uint32_t m, uint32_t n, uint32_t i, uint32_t *first, uint32_t *last);
 
 /*
  * Make the plan; states has one enum weir_coord_task_state per task. Returns WEIR_REASON_NONE and
  * fills *plan, or the reason why nothing can be triggered (C15) and leaves *plan alone.
  */
-enum weir_reason weir_trigger_plan_make(const struct weir_plan_graph *graph, const uint8_t *states,
+enum weir_reason weir_trigger_plan_make(const struct weir_coord_graph *graph, const uint8_t *states,
 					bool finished_allowed,
 					struct weir_trigger_plan *plan) WEIR_MUST_USE;
 

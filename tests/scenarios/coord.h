@@ -28,10 +28,10 @@ struct coord_scenario {
 
 	/* header */
 	struct weir_coordinator_config cfg;
-	struct weir_plan_vertex vertices[COORD_VERTICES_MAX];
+	struct weir_coord_vertex vertices[COORD_VERTICES_MAX];
 	const char *vertex_names[COORD_VERTICES_MAX];
 	uint32_t vertex_first[COORD_VERTICES_MAX];
-	struct weir_plan_edge edges[COORD_EDGES_MAX];
+	struct weir_coord_edge edges[COORD_EDGES_MAX];
 	const char *opcoord_names[COORD_NAMES_MAX];
 	uint32_t opcoord_vertices[COORD_NAMES_MAX];
 	const char *hook_names[COORD_NAMES_MAX];

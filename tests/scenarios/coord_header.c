@@ -167,7 +167,7 @@ read_vertex(struct coord_scenario *s, const struct scn_line *line)
 static bool
 read_edge(struct coord_scenario *s, const struct scn_line *line)
 {
-	struct weir_plan_edge *edge = &s->edges[s->cfg.graph.edge_cnt];
+	struct weir_coord_edge *edge = &s->edges[s->cfg.graph.edge_cnt];
 	int up, down;
 
 	if (line->word_cnt < 4 || s->cfg.graph.edge_cnt == COORD_EDGES_MAX)
