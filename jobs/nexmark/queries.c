@@ -201,29 +201,11 @@ weir_nexmark_q2(struct weir_job *job, const struct weir_params *params)
 	return 0;
 }
 
-/* Behind a keyed window or over all rows: first the highest of every subtask, then of those the
- * highest, in one place. */
-static struct weir_stream *
-highest(struct weir_stream *in, struct weir_top top)
-{
-	struct weir_stream *local, *global;
-	const int64_t length_ns = top.size_ns != 0 ? top.size_ns : top.length_ns;
-
-	local = weir_top(in, "local-highest", &top);
-	/* Its rows begin with their window. */
-	global = weir_top(local, "highest",
-			  &(struct weir_top){ .time_column = 0,
-					      .rank_column = top.rank_column + 1,
-					      .length_ns = length_ns });
-	weir_parallelism(global, 1);
-	return global;
-}
-
 /* q5: the auctions with the most bids, windows of 10 s every 2 s. */
 
-/* Columns of the counting window's rows and, two windows behind, of the result's. */
+/* Columns of the counting window's rows and, one behind, of the result's. */
 enum { HOT_AUCTION, HOT_WINDOW, HOT_COUNT };
-enum { RESULT_WINDOW, RESULT_ROW = 2 };
+enum { RESULT_WINDOW, RESULT_ROW };
 
 WEIR_INLINE char *
 hot_line(const struct weir_batch *in, uint32_t row, char *p)
@@ -249,9 +231,10 @@ weir_nexmark_q5(struct weir_job *job, const struct weir_params *params)
 				     .agg_cnt = 1,
 				     .agg = { { .fn = WEIR_COUNT } },
 			     });
-	finish(highest(counts, (struct weir_top){ .time_column = HOT_WINDOW,
-						  .rank_column = HOT_COUNT,
-						  .length_ns = weir_seconds(10) }),
+	finish(weir_top(counts, "hottest",
+			&(struct weir_top){ .time_column = HOT_WINDOW,
+					    .rank_column = HOT_COUNT,
+					    .length_ns = weir_seconds(10) }),
 	       params, format_q5);
 	return 0;
 }
@@ -275,9 +258,10 @@ weir_nexmark_q7(struct weir_job *job, const struct weir_params *params)
 	struct weir_stream *bids = bids_of(job, params);
 
 	if (bids != NULL)
-		finish(highest(bids, (struct weir_top){ .time_column = WEIR_BID_TIME,
-							.rank_column = WEIR_BID_PRICE,
-							.size_ns = weir_seconds(10) }),
+		finish(weir_top(bids, "highest",
+				&(struct weir_top){ .time_column = WEIR_BID_TIME,
+						    .rank_column = WEIR_BID_PRICE,
+						    .size_ns = weir_seconds(10) }),
 		       params, format_q7);
 	return 0;
 }
