@@ -1,4 +1,4 @@
-#include "drivers/files/files.h"
+#include <weir/sources.h>
 
 #include "drivers/files/walk.h"
 #include "engine/base/base.h"
@@ -43,7 +43,8 @@ struct reader {
 	char buffer[BUFFER_BYTES];
 };
 
-/* Words of a position. */
+/* Words of a position: the byte that comes next, and whether it is inside a line or inside a word
+ * that is passed over. */
 enum { P_OFFSET, P_MODE };
 
 /* enumerate */

@@ -14,19 +14,8 @@
 
 #include "engine/base/base.h"
 
-#define WEIR_FLOW_KEY_BYTES 40u
+#include <weir/sources.h>
 
-/* One direction of a conversation. Ports are in host order; an IPv4 address takes the first four
- * bytes of its field, all that is not used is zero, so equal flows are equal bytes. */
-struct weir_flow {
-	uint8_t family; /* 4 or 6 */
-	uint8_t protocol;
-	uint16_t source_port;
-	uint16_t destination_port;
-	uint8_t source[16];
-	uint8_t destination[16];
-	uint8_t zero[2];
-};
 _Static_assert(sizeof(struct weir_flow) == WEIR_FLOW_KEY_BYTES, "a flow is a key column");
 
 /* How a frame begins. */

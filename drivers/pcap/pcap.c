@@ -1,4 +1,4 @@
-#include "drivers/pcap/pcap.h"
+#include <weir/sources.h>
 
 #include "drivers/files/walk.h"
 #include "drivers/pcap/capture.h"
@@ -48,7 +48,7 @@ struct reader {
 	struct weir_capture capture;
 };
 
-/* Words of a position. */
+/* Words of a position: what the capture needs to go on, and what the late rule needs. */
 enum { P_OFFSET, P_SECTION, P_INTERFACES_END, P_LINK_TYPE, P_LARGEST, P_FRAMES, P_ANY };
 
 static void

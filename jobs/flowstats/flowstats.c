@@ -1,8 +1,9 @@
 #include "jobs/flowstats/flowstats.h"
 
-#include "drivers/pcap/packet.h"
-#include "drivers/pcap/pcap.h"
+#include "engine/base/base.h"
 #include "jobs/text.h"
+
+#include <weir/sources.h>
 
 #include <arpa/inet.h>
 

@@ -1,7 +1,8 @@
 #include "jobs/wordcount/wordcount.h"
 
-#include "drivers/files/files.h"
 #include "jobs/text.h"
+
+#include <weir/sources.h>
 
 WEIR_TYPE(word, WEIR_BYTES("word"));
 

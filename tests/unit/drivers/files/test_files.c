@@ -1,8 +1,9 @@
 /* The source of lines: what is listed, and lines of files cut in every way against a plain reading
  * of the whole. */
 
-#include "drivers/files/files.h"
 #include "tests/unit/drivers/fake_engine.h"
+
+#include <weir/sources.h>
 
 #include <criterion/criterion.h>
 

@@ -2,7 +2,6 @@
  * the tests write. */
 
 #include "drivers/pcap/packet.h"
-#include "drivers/pcap/pcap.h"
 #include "tests/unit/drivers/fake_engine.h"
 
 #include <criterion/criterion.h>
