@@ -359,6 +359,13 @@ go_through_burst(struct weir_task *t, uint64_t *rows)
 		*rows += weir_frame_at(&t->core->pool, t->burst.items[i].ref)->rows;
 		take_frame(t, t->burst.channel, t->burst.items[i].ref);
 	}
+	/* What the task cannot take now is its channel's next again, where a capture sees it (T12).
+	 */
+	if (t->burst_at < t->burst.cnt)
+		weir_gate_put_back(weir_input_gate(t->input), &t->burst,
+				   t->burst.cnt - t->burst_at);
+	t->burst.cnt = 0;
+	t->burst_at = 0;
 }
 
 static enum weir_regime
