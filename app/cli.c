@@ -18,10 +18,6 @@ static const struct option_info options[WEIR_OPT_CNT] = {
 	[WEIR_OPT_SET] = { "set", "KEY=VALUE", "one key; wins over the file, may be repeated" },
 	[WEIR_OPT_REPORT] = { "report", "FILE", "write the run's report there, as JSON" },
 	[WEIR_OPT_JSON] = { "json", NULL, "print JSON" },
-	[WEIR_OPT_JSON_FILE] = { "json", "FILE", "write the result there, as JSON" },
-	[WEIR_OPT_PAIRS] = { "pairs", "N", "measure each side N times, alternating (default 5)" },
-	[WEIR_OPT_SECONDS] = { "seconds", "S", "time for each side of a pair" },
-	[WEIR_OPT_SWEEP] = { "sweep", "KEY=A,B,C", "measure once for each value" },
 	[WEIR_OPT_HELP] = { "help", NULL, "this text" },
 };
 
@@ -266,6 +262,8 @@ weir_cli_main(int argc, char **argv, const struct weir_command *commands, uint32
 		return weir_cli_help(commands, cnt, argv[1], NULL);
 	if (cli.command == NULL)
 		return unknown_command(commands, cnt, argv[1], argc > 2 ? argv[2] : NULL);
+	if (cli.command->raw != NULL)
+		return cli.command->raw(argc - 1, argv + 1);
 	rc = parse(&cli, argc, argv, cli.command->group != NULL ? 3 : 2);
 	if (rc != 0)
 		return rc;

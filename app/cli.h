@@ -18,11 +18,7 @@ enum weir_option {
 	WEIR_OPT_CONFIG,
 	WEIR_OPT_SET,
 	WEIR_OPT_REPORT,
-	WEIR_OPT_JSON,	    /* a flag */
-	WEIR_OPT_JSON_FILE, /* `weir bench`: --json FILE */
-	WEIR_OPT_PAIRS,
-	WEIR_OPT_SECONDS,
-	WEIR_OPT_SWEEP,
+	WEIR_OPT_JSON,
 	WEIR_OPT_HELP,
 	WEIR_OPT_CNT
 };
@@ -48,6 +44,8 @@ struct weir_command {
 	uint32_t options;	 /* WEIR_OPT(…) | … */
 	const char *const *more; /* further lines of its help, NULL-terminated; or NULL */
 	int (*run)(const struct weir_cli *cli); /* returns the exit code */
+	/* Instead of run: reads its words itself, argv[0] is the command's name. */
+	int (*raw)(int argc, char **argv);
 };
 
 /*

@@ -54,9 +54,12 @@ weir_cmd_check(const struct weir_cli *cli)
 {
 	struct weir_session session;
 	int rc = weir_session_open(&session, cli, WEIR_SESSION_CHECK);
+	char text[1024];
 
 	for (uint32_t i = 0; rc == 0 && session.plan != NULL && i < session.plan->warning_cnt; i++)
 		fprintf(stderr, "weir: warning: %s\n", session.plan->warning[i]);
+	if (rc == 0 && session.plan != NULL && weir_session_preflight(&session, text, sizeof(text)))
+		fprintf(stderr, "weir: warning: %s\n", text);
 	if (rc == 0)
 		fprintf(stderr, "weir: the configuration is good\n");
 	weir_session_close(&session);

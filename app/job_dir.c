@@ -194,3 +194,42 @@ weir_job_dir_newest(const char *path, uint64_t *id, struct weir_error *err)
 	weir_stored_ids_free(&ids);
 	return 0;
 }
+
+int
+weir_job_dir_sweep(const struct weir_job_dir *dir, uint64_t first_attempt, struct weir_error *err)
+{
+	uint32_t deleted;
+
+	return weir_stored_sweep(dir->path.text, first_attempt, &deleted, err);
+}
+
+/* The manifest first: without it the checkpoint is nothing, whatever else stays. */
+static int
+discard_one(const char *job_dir, uint64_t id, struct weir_error *err)
+{
+	struct weir_path chk, manifest;
+	int rc = weir_layout_checkpoint(&chk, job_dir, id, err);
+
+	if (rc == 0)
+		rc = weir_layout_manifest(&manifest, chk.text, err);
+	if (rc == 0 && unlink(manifest.text) != 0 && errno != ENOENT)
+		rc = fail_io(err, "cannot delete", manifest.text);
+	return rc;
+}
+
+int
+weir_job_dir_discard(const struct weir_job_dir *dir, uint64_t above_id, uint64_t first_attempt,
+		     struct weir_error *err)
+{
+	struct weir_stored_ids ids;
+	int rc = weir_stored_ids(dir->path.text, &ids, err);
+
+	if (rc != 0)
+		return rc;
+	for (uint32_t i = 0; i < ids.cnt && rc == 0; i++) {
+		if (ids.id[i] > above_id)
+			rc = discard_one(dir->path.text, ids.id[i], err);
+	}
+	weir_stored_ids_free(&ids);
+	return rc == 0 ? weir_job_dir_sweep(dir, first_attempt, err) : rc;
+}

@@ -33,4 +33,13 @@ WEIR_MUST_USE int weir_job_dir_next_attempt(struct weir_job_dir *dir, uint64_t *
  * holds none; one that cannot be read is an error (S8). */
 WEIR_MUST_USE int weir_job_dir_newest(const char *path, uint64_t *id, struct weir_error *err);
 
+/* Delete what a crash left: data files of attempts from first_attempt on that no manifest names.
+ * Only while no worker runs. A failure is no more than a line for the log (K10). */
+WEIR_MUST_USE int weir_job_dir_sweep(const struct weir_job_dir *dir, uint64_t first_attempt,
+				     struct weir_error *err);
+
+/* checkpoint.retention: delete this run's checkpoints, those above above_id, and their data. */
+WEIR_MUST_USE int weir_job_dir_discard(const struct weir_job_dir *dir, uint64_t above_id,
+				       uint64_t first_attempt, struct weir_error *err);
+
 #endif /* WEIR_APP_JOB_DIR_H */

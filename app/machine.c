@@ -5,6 +5,7 @@
  * there, does its output belong to somebody else? Asked in the same pass as everything else.
  */
 
+#include "drivers/preflight/preflight.h"
 #include "engine/base/error.h"
 #include "engine/checkpoint/layout.h"
 
@@ -143,4 +144,28 @@ weir_session_check_machine(struct weir_session *s, bool start)
 	if (s->cfg.checkpoint_interval > 0)
 		check_directory(s, WEIR_KEY_checkpoint_dir, s->cfg.checkpoint_dir);
 	check_restore(s);
+}
+
+bool
+weir_session_preflight(const struct weir_session *s, char *text, size_t cap)
+{
+	const struct weir_config *cfg = &s->cfg;
+	const bool files = cfg->checkpoint_interval > 0;
+	const uint64_t state = s->plan->state_bytes_core * s->plan->core_cnt;
+	const bool uring = files && cfg->io_backend != WEIR_CFG_IO_POSIX;
+	const struct weir_preflight_need need = {
+		.huge_bytes = cfg->memory_hugepages != WEIR_CFG_HUGEPAGES_OFF
+				      ? s->plan->frame_bytes_sum + state
+				      : 0,
+		.register_bytes = uring ? s->plan->frame_bytes_sum : 0,
+		.uring = uring,
+	};
+	struct weir_preflight_line lines[WEIR_PREFLIGHT_MAX];
+	const uint32_t cnt = weir_preflight(&need, lines);
+	char missing[900];
+
+	if (!weir_preflight_summary(lines, cnt, missing, sizeof(missing)))
+		return false;
+	snprintf(text, cap, "not at full speed: %s", missing);
+	return true;
 }

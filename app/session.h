@@ -55,6 +55,9 @@ void weir_session_error(struct weir_session *s, int code, enum weir_config_key k
 /* app/machine.c: directories and files that the keys name. start: also other runs' output. */
 void weir_session_check_machine(struct weir_session *s, bool start);
 
+/* app/machine.c: what the host lacks for the plan's speed, in one line; false if nothing. */
+bool weir_session_preflight(const struct weir_session *s, char *text, size_t cap);
+
 /* app/job_table.c: the job called name ("wordcount", "./job.so"); NULL after setting why. */
 weir_job_fn weir_job_lookup(const char *name, void **plugin, char own_name[static 128], char *why,
 			    size_t why_cap);

@@ -46,6 +46,7 @@ struct supervisor {
 	bool has_dir;		  /* checkpoints are on */
 	uint64_t start_id;	  /* newest checkpoint in the folder at the start; of older runs */
 	uint64_t newest_id;	  /* now */
+	uint64_t first_attempt;	  /* this run's first, of the folder's count */
 	char base[WEIR_PATH_MAX]; /* checkpoint the run was restored from; empty: none */
 	struct weir_launch launch;
 	char malloc_conf[160];
@@ -278,6 +279,17 @@ choose_restore(struct supervisor *s, struct weir_error *err)
 	return 0;
 }
 
+/* Data files that a crashed attempt of this run left, and no manifest names. */
+static void
+clean_up(struct supervisor *s)
+{
+	struct weir_error err;
+
+	if (s->has_dir && s->launch.run_attempt > 1 &&
+	    weir_job_dir_sweep(&s->dir, s->first_attempt, &err) != 0)
+		weir_display_line(&s->display, "could not clean up: %s", err.text);
+}
+
 static int
 start_attempt(struct supervisor *s, struct weir_error *err)
 {
@@ -297,6 +309,10 @@ start_attempt(struct supervisor *s, struct weir_error *err)
 	if (rc == 0 && s->has_dir)
 		rc = weir_job_dir_next_attempt(&s->dir, &s->launch.attempt, err);
 	s->launch.restore = s->attempt.restore[0] != '\0' ? s->attempt.restore : NULL;
+	if (rc == 0 && s->launch.run_attempt == 1)
+		s->first_attempt = s->launch.attempt;
+	if (rc == 0)
+		clean_up(s);
 	if (rc == 0)
 		rc = weir_spawn_worker(&spawn, &s->attempt.pid, &link_fd, err);
 	if (rc != 0)
@@ -499,6 +515,38 @@ write_report(struct supervisor *s, json_t *report, const char *path)
 				  strerror(errno));
 }
 
+/* checkpoint.retention (S5): do this run's checkpoints stay after this end? */
+static bool
+retained(enum weir_cfg_retention retention, const char *state)
+{
+	const bool failed = strcmp(state, "FAILED") == 0;
+	const bool cancelled = strcmp(state, "CANCELED") == 0;
+
+	switch (retention) {
+	case WEIR_CFG_RETAIN_NEVER:
+		return false;
+	case WEIR_CFG_RETAIN_ON_FAILURE:
+		return failed;
+	case WEIR_CFG_RETAIN_ON_CANCEL:
+		return failed || cancelled;
+	case WEIR_CFG_RETAIN_ALWAYS:
+		break;
+	}
+	return true;
+}
+
+static void
+apply_retention(struct supervisor *s, const char *state)
+{
+	struct weir_error err;
+
+	if (!s->has_dir || s->first_attempt == 0 ||
+	    retained(s->session->cfg.checkpoint_retention, state))
+		return;
+	if (weir_job_dir_discard(&s->dir, s->start_id, s->first_attempt, &err) != 0)
+		weir_display_line(&s->display, "checkpoints could not be deleted: %s", err.text);
+}
+
 static void
 finish(struct supervisor *s, int code, const char *state, const char *report_path)
 {
@@ -535,6 +583,21 @@ prepare(struct supervisor *s, const char *report_path, struct weir_error *err)
 	return rc;
 }
 
+/* What a person should know before it starts. */
+static void
+warn_output(struct supervisor *s)
+{
+	const struct weir_config *cfg = &s->session->cfg;
+	char text[1024];
+
+	if (strcmp(cfg->job_output, "-") == 0 && cfg->checkpoint_interval > 0 &&
+	    cfg->checkpoint_mode == WEIR_CFG_MODE_EXACTLY_ONCE)
+		warn(s, "job.output is standard output: after a restart rows may come twice; a "
+			"directory gets each once");
+	if (weir_session_preflight(s->session, text, sizeof(text)))
+		warn(s, text);
+}
+
 int
 weir_supervise(struct weir_session *session, const char *report_path)
 {
@@ -556,7 +619,9 @@ weir_supervise(struct weir_session *session, const char *report_path)
 	} else {
 		for (uint32_t i = 0; i < plan->warning_cnt; i++)
 			warn(&s, plan->warning[i]);
+		warn_output(&s);
 		rc = run_attempts(&s, &state);
+		apply_retention(&s, state);
 		finish(&s, rc, state, report_path);
 	}
 	weir_job_dir_close(&s.dir);

@@ -14,7 +14,8 @@ report = os.path.join(d, "r.json")
 chk = os.path.join(d, "chk")
 job_dir = os.path.join(chk, "nexmark-q1")
 ON = ["--set", "checkpoint.interval=100ms", "--set", f"checkpoint.dir={chk}"]
-BASE = ["run", "nexmark-q1", "--set", "job.output=null", "--report", report]
+BASE = ["run", "nexmark-q1", "--set", "job.output=null", "--set", "memory.hugepages=off",
+        "--report", report]
 
 
 def run(script, *args, clean=True):
@@ -36,7 +37,8 @@ check("report's fields", list(r) == [
 check("no restore", r["restored"] == {"checkpoint": None, "path": None, "frames_in_flight": 0,
                                       "bytes": 0} and r["restores"] == [], r["restored"])
 check("configuration in the report", r["config"] == json.loads(
-    weir("show-config", "nexmark-q1", "--json", "--set", "job.output=null")[1]), r["config"])
+    weir("show-config", "nexmark-q1", "--json", "--set", "job.output=null", "--set",
+         "memory.hugepages=off")[1]), r["config"])
 check("MALLOC_CONF from the plan", "narenas:" in r["environment"]["malloc_conf"])
 check("warning that is not UTF-8", r["warnings"] == ["a name that is not UTF-8: ?"], r["warnings"])
 check("plain progress line", "1.23 M rows, 5.00 M rows/s" in err, err)
@@ -92,6 +94,28 @@ check("a path is restored from, again after a crash", r["restored"]["path"] == f
 rc, r, err = run("finish", *ON, "--set", "restore.from=latest")
 check("latest of nothing", rc == 0 and r["restored"]["path"] is None and
       "no checkpoint in" in err and "starting from the beginning" in err, err)
+
+# Retention: which ends leave the run's checkpoints.
+def left(script, retention):
+    rc, r, err = run(script, *ON, "--set", f"checkpoint.retention={retention}", "--set",
+                     "restart.strategy=none")
+    return os.path.exists(f"{job_dir}/chk-1/manifest")
+
+
+check("retention", [left(script, retention) for script in ("checkpoint", "progress-abort")
+                    for retention in ("never", "on-failure", "on-cancel", "always")] ==
+      [False, False, False, True, False, True, True, True])
+os.makedirs(os.path.join(job_dir, "chk-5"))
+open(os.path.join(job_dir, "chk-5", "manifest"), "w").close()
+run("checkpoint", *ON, "--set", "checkpoint.retention=never", clean=False)
+check("retention never touches another run's", os.path.exists(f"{job_dir}/chk-5/manifest") and
+      not os.path.exists(f"{job_dir}/chk-6/manifest"))
+rc, out, err = weir("run", "nexmark-q1", "--report", report, *ON, "--set", "memory.state=512GiB",
+                    env={"WEIR_SCRIPT": "finish"})
+r = load(report)
+check("what the host lacks is one warning",
+      sum("not at full speed: hugepages" in w for w in r["warnings"]) == 1, r["warnings"])
+check("standard output is warned about", any("standard output" in w for w in r["warnings"]))
 
 # Strategies.
 FAST = ["--set", "restart.delay=1ms", "--set", "restart.initial-backoff=1ms"]
