@@ -67,6 +67,8 @@ void bench_side_print(uint64_t rows, uint64_t sum, double seconds);
 int bench_side_main(int argc, char **argv);
 
 extern const struct bench_def bench_ring;
+extern const struct bench_def bench_fused;
+extern const struct bench_def bench_exchange;
 
 /* --- children --- */
 

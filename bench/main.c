@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct bench_def *const bench_defs[] = { &bench_ring, NULL };
+const struct bench_def *const bench_defs[] = { &bench_ring, &bench_fused, &bench_exchange, NULL };
 
 const struct bench_def *
 bench_find(const char *name)

@@ -16,6 +16,8 @@ typedef uint64_t weir_lanes __attribute__((vector_size(WEIR_LANES * 8)));
 /* The same at any address. */
 typedef uint64_t weir_lanes_at __attribute__((vector_size(WEIR_LANES * 8), aligned(8), may_alias));
 
+typedef uint64_t weir_u64_at __attribute__((aligned(2), may_alias));
+
 WEIR_INLINE weir_lanes
 weir_lanes_load(const void *src)
 {
@@ -80,6 +82,42 @@ WEIR_INLINE weir_lanes
 weir_lanes_if(weir_lanes cond, weir_lanes a, weir_lanes b)
 {
 	return (a & cond) | (b & ~cond);
+}
+
+/* One bit per lane that is not 0. */
+WEIR_INLINE uint32_t
+weir_lanes_nonzero(weir_lanes v)
+{
+#if WEIR_LANES == 8
+	return _mm512_test_epi64_mask((__m512i)v, (__m512i)v);
+#else
+	const __m256i zero = _mm256_cmpeq_epi64((__m256i)v, _mm256_setzero_si256());
+
+	return ~(uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(zero)) & 15;
+#endif
+}
+
+/* Store base + the numbers of keep's bits, close together; WEIR_LANES numbers are written. */
+WEIR_INLINE void
+weir_lanes_pick(uint16_t *dst, uint32_t base, uint32_t keep)
+{
+#if WEIR_LANES == 8
+	const weir_lanes num = weir_lanes_count() + base;
+
+	_mm_storeu_si128((__m128i *)(void *)dst, _mm512_cvtepi64_epi16(_mm512_maskz_compress_epi64(
+							 (__mmask8)keep, (__m512i)num)));
+#else
+	/* Four 16-bit numbers in one word, the first lowest. */
+#define FOUR(a, b, c, d) (a##ull | b##ull << 16 | c##ull << 32 | d##ull << 48)
+	static const uint64_t numbers[16] = {
+		FOUR(0, 0, 0, 0), FOUR(0, 0, 0, 0), FOUR(1, 0, 0, 0), FOUR(0, 1, 0, 0),
+		FOUR(2, 0, 0, 0), FOUR(0, 2, 0, 0), FOUR(1, 2, 0, 0), FOUR(0, 1, 2, 0),
+		FOUR(3, 0, 0, 0), FOUR(0, 3, 0, 0), FOUR(1, 3, 0, 0), FOUR(0, 1, 3, 0),
+		FOUR(2, 3, 0, 0), FOUR(0, 2, 3, 0), FOUR(1, 2, 3, 0), FOUR(0, 1, 2, 3),
+	};
+#undef FOUR
+	*(weir_u64_at *)(void *)dst = numbers[keep] + base * 0x0001000100010001ull;
+#endif
 }
 
 /* splitmix64's finaliser, as weir_mix. */
