@@ -1,5 +1,6 @@
 #include "app/session.h"
 
+#include "bench/jobs/jobs.h"
 #include "jobs/jobs.h"
 
 /* Jobs by name: those that ship, and plug-ins by their path. */
@@ -80,6 +81,10 @@ weir_job_lookup(const char *name, void **plugin, char own_name[static 128], char
 
 	if (strchr(name, '/') != NULL)
 		return load_plugin(name, plugin, own_name, why, why_cap);
+	if (weir_bench_job(name) != NULL) {
+		snprintf(own_name, 128, "%s", name);
+		return weir_bench_job(name);
+	}
 	job = weir_builtin_job_find(name);
 	if (job == NULL) {
 		unknown(name, why, why_cap);

@@ -2,6 +2,7 @@
 #include "app/cli.h"
 #include "app/commands.h"
 #include "app/spawn.h"
+#include "bench/bench.h"
 
 /* The `weir` program: the table of its commands. */
 
@@ -56,6 +57,8 @@ static const struct weir_command commands[] = {
 	  WEIR_OPT(JSON) | WEIR_OPT(HELP), NULL, checkpoint_inspect, NULL },
 	{ "verify", "checkpoint", "PATH", "read and check every byte that a chk-n uses", 1, 1,
 	  WEIR_OPT(JSON) | WEIR_OPT(HELP), NULL, checkpoint_verify, NULL },
+	{ "bench", NULL, "NAME", "weir against hand-written programs, in turns", 0, 1, 0, NULL,
+	  NULL, weir_bench_main },
 	{ "jobs", NULL, "", "the jobs that ship", 0, 0, WEIR_OPT(HELP), NULL, weir_cmd_jobs, NULL },
 	{ "version", NULL, "", "the version of weir", 0, 0, WEIR_OPT(HELP), NULL, cmd_version,
 	  NULL },
