@@ -149,7 +149,7 @@ event_take(const struct channel *ch, const struct weir_item *item)
 	copy.timeout_ns = slot->timeout_ns;
 	copy.barrier = slot->barrier;
 	copy.flags = slot->flags;
-	/* G1: pairs with the producer's acquire of refs; the slot has been read. */
+	/* G1: pairs with E1; the slot has been read and may be written again. */
 	atomic_fetch_sub_explicit(&slot->refs, 1, memory_order_release);
 	return copy;
 }

@@ -5,13 +5,12 @@ weir_port_init(struct weir_port *port, struct weir_frame_pool *pool,
 	       const struct weir_layout *layout, uint32_t edge, struct weir_lane *data,
 	       struct weir_lane *priority)
 {
-	*port = (struct weir_port){ .data = data,
-				    .priority = priority,
-				    .pool = pool,
+	*port = (struct weir_port){ .pool = pool,
 				    .layout = layout,
 				    .edge = edge,
 				    .frame_idx = WEIR_FRAME_NONE,
 				    .watermark_sent_ns = INT64_MIN };
+	weir_overdraft_init(&port->overdraft, data, priority);
 }
 
 static void
@@ -25,10 +24,7 @@ push(struct weir_port *port, uint32_t ref, enum weir_item_kind kind)
 		port->seq++;
 	item.seq = (uint32_t)port->seq;
 	port->ord++;
-	if (port->held_head == port->held_tail && weir_lane_push(port->data, &item, 1) == 1)
-		return;
-	WEIR_ASSERT(weir_port_held(port) < WEIR_PORT_OVERDRAFT);
-	port->held[port->held_tail++ & (WEIR_PORT_OVERDRAFT - 1)] = item;
+	weir_overdraft_send(&port->overdraft, &item);
 }
 
 void
@@ -61,33 +57,14 @@ weir_port_event(struct weir_port *port, uint32_t event, enum weir_item_kind kind
 	push(port, event, kind);
 }
 
-bool
-weir_port_flush(struct weir_port *port)
-{
-	while (port->held_head != port->held_tail) {
-		const uint32_t at = port->held_head & (WEIR_PORT_OVERDRAFT - 1);
-		const uint32_t run = WEIR_PORT_OVERDRAFT - at;
-		const uint32_t held = weir_port_held(port);
-		const uint32_t cnt = held < run ? held : run;
-		const uint32_t took = weir_lane_push(port->data, &port->held[at], cnt);
-
-		port->held_head += took;
-		if (took < cnt)
-			return false;
-	}
-	return true;
-}
-
 void
 weir_port_fini(struct weir_port *port)
 {
-	while (port->held_head != port->held_tail) {
-		const struct weir_item *item =
-			&port->held[port->held_head++ & (WEIR_PORT_OVERDRAFT - 1)];
+	struct weir_item item;
 
-		if (item->kind == WEIR_ITEM_DATA)
-			weir_frame_release(port->pool, item->ref);
-	}
+	while (weir_overdraft_drop(&port->overdraft, &item))
+		if (item.kind == WEIR_ITEM_DATA)
+			weir_frame_release(port->pool, item.ref);
 	if (port->frame_idx != WEIR_FRAME_NONE)
 		weir_frame_release(port->pool, port->frame_idx);
 	port->frame_idx = WEIR_FRAME_NONE;

@@ -3,23 +3,17 @@
 
 /*
  * weir_port: the producer's end of one channel: the frame being filled, the two counters, and the
- * overdraft: items that the lane had no room for. Nothing blocks and nothing is dropped: a task
+ * overdraft: items that the lanes had no room for. Nothing blocks and nothing is dropped: a task
  * whose ports hold anything stops polling its inputs.
  *
  * Threads:   the producer's core. Ownership: frames from the core's pool until the lane takes them.
  * Cost:      send is O(1) per frame; one indirect call per lane push. No allocation.
- * Limits:    WEIR_PORT_OVERDRAFT items; a producer that keeps to weir_out_full stays far below
- * (asserted).
  */
 
 #include "engine/exchange/frame.h"
-#include "engine/exchange/lane.h"
-
-#define WEIR_PORT_OVERDRAFT 256u /* a power of two */
+#include "engine/exchange/overdraft.h"
 
 struct weir_port {
-	struct weir_lane *data;
-	struct weir_lane *priority;
 	struct weir_frame_pool *pool;
 	const struct weir_layout *layout;
 	uint32_t edge;
@@ -35,8 +29,7 @@ struct weir_port {
 	int64_t watermark_sent_ns;
 	bool idle_sent;
 
-	uint32_t held_head, held_tail; /* free-running */
-	struct weir_item held[WEIR_PORT_OVERDRAFT];
+	struct weir_overdraft overdraft;
 };
 
 void weir_port_init(struct weir_port *port, struct weir_frame_pool *pool,
@@ -62,18 +55,24 @@ weir_port_frame(struct weir_port *port)
  * is news. */
 void weir_port_send(struct weir_port *port, int64_t watermark_ns, bool idle);
 
-/* Queue an event item behind all that was sent (barrier, cancel marker, end). The caller has sent
- * the frame under way and counts the reference. */
+/*
+ * Send an event item behind all that was sent (barrier, cancel marker, end); an unaligned barrier
+ * overtakes what is held. The caller has sent the frame under way and counts one reference.
+ */
 void weir_port_event(struct weir_port *port, uint32_t event, enum weir_item_kind kind);
 
-/* Offer held items to the lane again; true if none is left. */
-bool weir_port_flush(struct weir_port *port);
+/* Offer held items to the lanes again; true if none is left. */
+static inline bool
+weir_port_flush(struct weir_port *port)
+{
+	return weir_overdraft_flush(&port->overdraft);
+}
 
-/* Items that the lane had no room for. */
+/* Items that the lanes had no room for. */
 static inline uint32_t
 weir_port_held(const struct weir_port *port)
 {
-	return port->held_tail - port->held_head;
+	return weir_overdraft_cnt(&port->overdraft);
 }
 
 /* After the job: give back what is still held. */

@@ -50,7 +50,7 @@ sum_memory(struct weir_plan *plan)
 	/* A full lane, the frame in the producer's hand and the one in the consumer's; an overdraft
 	 * per subtask; what lies in the caches of the cores. */
 	const uint64_t sum = (uint64_t)plan->channel_cnt * (plan->lane_depth + 2) +
-			     (uint64_t)plan->subtask_cnt * WEIR_PORT_OVERDRAFT +
+			     (uint64_t)plan->subtask_cnt * WEIR_OVERDRAFT_HELD +
 			     (uint64_t)plan->core_cnt * 2 * WEIR_FRAME_CACHE;
 
 	plan->frame_cnt = plan->options.frames > 0 ? plan->options.frames : (uint32_t)sum;

@@ -28,7 +28,8 @@ struct run {
 	struct place place;
 	struct header header;
 	struct world *world;
-	struct out_world *out;
+	struct out_world *out; /* instead of world, in mode output */
+	struct event_log *log; /* of either */
 	struct words words;
 	unsigned step_line;
 	bool held;
@@ -126,6 +127,13 @@ id_at(struct run *run, unsigned idx, uint64_t *id)
 		return true;
 	malformed(run);
 	return false;
+}
+
+static void
+compare(struct run *run, const char *expected, const char *got)
+{
+	if (strcmp(expected, got) != 0)
+		deviate(&run->place, expected, got);
 }
 
 /* Header. */
@@ -234,7 +242,7 @@ header_line(struct run *run, bool *ok)
 static void
 drain_unless_held(struct run *run)
 {
-	if (!run->held)
+	if (!run->held && run->world != NULL)
 		world_drain(run->world);
 }
 
@@ -242,7 +250,7 @@ static void
 push_times(struct run *run, struct item_word *item)
 {
 	for (uint64_t n = 0; n < item->times; n++) {
-		if (!world_push(run->world, item)) {
+		if (!(run->out != NULL ? out_push(run->out, item) : world_push(run->world, item))) {
 			malformed(run);
 			return;
 		}
@@ -428,37 +436,94 @@ step_skip(struct run *run)
 static void
 step_close(struct run *run)
 {
-	world_close(run->world);
+	if (run->out != NULL)
+		out_close(run->out);
+	else
+		world_close(run->world);
 }
+
+static bool
+channel_at(struct run *run, uint32_t *channel)
+{
+	uint64_t c;
+
+	if (!id_at(run, 1, &c))
+		return false;
+	*channel = (uint32_t)c;
+	if (c < run->header.channel_cnt)
+		return true;
+	malformed(run);
+	return false;
+}
+
+static void
+step_take(struct run *run)
+{
+	char name[NAME_MAX_LEN * 2];
+	uint32_t channel;
+
+	if (!channel_at(run, &channel))
+		return;
+	out_take(run->out, channel, name, sizeof(name));
+	if (run->words.cnt > 2)
+		compare(run, word_at(run, 2), name);
+}
+
+static void
+step_resume(struct run *run)
+{
+	uint32_t channel;
+
+	if (channel_at(run, &channel))
+		out_resume(run->out, channel);
+}
+
+static void
+step_timeout(struct run *run)
+{
+	uint64_t id;
+
+	if (id_at(run, 1, &id))
+		out_timeout(run->out, id);
+}
+
+static void
+step_abort_output(struct run *run)
+{
+	uint64_t id;
+
+	if (id_at(run, 1, &id))
+		out_abort(run->out, id);
+}
+
+enum { IN_INPUT = 1, IN_OUTPUT = 2, IN_BOTH = 3 };
 
 static const struct {
 	const char *word;
 	void (*step)(struct run *run);
+	unsigned modes;
 } steps[] = {
-	{ "push", step_push },	     { "poll", step_poll },	  { "notice", step_notice },
-	{ "rpc", step_rpc },	     { "stamp", step_stamp },	  { "fire", step_fire },
-	{ "hold", step_hold },	     { "release", step_release }, { "drain", step_drain },
-	{ "advance", step_advance }, { "skip", step_skip },	  { "close", step_close },
+	{ "push", step_push, IN_BOTH },		{ "poll", step_poll, IN_INPUT },
+	{ "notice", step_notice, IN_INPUT },	{ "rpc", step_rpc, IN_INPUT },
+	{ "stamp", step_stamp, IN_INPUT },	{ "fire", step_fire, IN_INPUT },
+	{ "hold", step_hold, IN_INPUT },	{ "release", step_release, IN_INPUT },
+	{ "drain", step_drain, IN_INPUT },	{ "advance", step_advance, IN_INPUT },
+	{ "skip", step_skip, IN_INPUT },	{ "close", step_close, IN_BOTH },
+	{ "take", step_take, IN_OUTPUT },	{ "resume", step_resume, IN_OUTPUT },
+	{ "timeout", step_timeout, IN_OUTPUT }, { "abort-output", step_abort_output, IN_OUTPUT },
 };
 
 /* Expectations. */
 
 static void
-compare(struct run *run, const char *expected, const char *got)
-{
-	if (strcmp(expected, got) != 0)
-		deviate(&run->place, expected, got);
-}
-
-static void
 expect_event(struct run *run)
 {
 	char text[TEXT_MAX];
-	const char *event = world_event(run->world);
+	const char *event = event_log_next(run->log);
 
 	join(&run->words, 0, text);
 	compare(run, text, event != NULL ? event : "nothing");
-	world_event_next(run->world);
+	event_log_skip(run->log);
 }
 
 static void
@@ -470,11 +535,11 @@ expect_deliver(struct run *run)
 	join(&run->words, 1, text);
 	for (char *label = strtok_r(text, "[] ", &save); label != NULL;
 	     label = strtok_r(NULL, "[] ", &save)) {
-		const char *event = world_event(run->world);
+		const char *event = event_log_next(run->log);
 
 		snprintf(expected, sizeof(expected), "deliver %s", label);
 		compare(run, expected, event != NULL ? event : "nothing");
-		world_event_next(run->world);
+		event_log_skip(run->log);
 	}
 }
 
@@ -484,7 +549,10 @@ expect_blocked(struct run *run)
 	static char text[TEXT_MAX], got[TEXT_MAX];
 
 	join(&run->words, 1, text);
-	world_blocked(run->world, got, sizeof(got));
+	if (run->out != NULL)
+		out_blocked(run->out, got, sizeof(got));
+	else
+		world_blocked(run->world, got, sizeof(got));
 	if (strcmp(text, got) != 0) {
 		char full[2][NAME_MAX_LEN * 8];
 
@@ -605,19 +673,46 @@ expect_align(struct run *run)
 	}
 }
 
+static void
+expect_queue(struct run *run)
+{
+	static char text[TEXT_MAX], got[TEXT_MAX], full[TEXT_MAX + 64];
+	uint32_t channel;
+
+	if (!channel_at(run, &channel))
+		return;
+	join(&run->words, 0, text);
+	out_queue(run->out, channel, got, sizeof(got));
+	snprintf(full, sizeof(full), "queue %u %s", channel, got);
+	compare(run, text, full);
+}
+
 static const struct {
 	const char *word;
 	void (*expect)(struct run *run);
+	unsigned modes;
 } expectations[] = {
-	{ "trigger", expect_event },	 { "done", expect_event },
-	{ "abort", expect_event },	 { "discard", expect_event },
-	{ "suppress", expect_event },	 { "recovered", expect_event },
-	{ "fail", expect_event },	 { "output-timeout", expect_event },
-	{ "deliver", expect_deliver },	 { "blocked", expect_blocked },
-	{ "pending", expect_pending },	 { "latest", expect_latest },
-	{ "open", expect_open },	 { "remembered", expect_remembered },
-	{ "aligning", expect_aligning }, { "keep", expect_keep },
-	{ "align", expect_align },
+	{ "trigger", expect_event, IN_INPUT },
+	{ "done", expect_event, IN_INPUT },
+	{ "abort", expect_event, IN_INPUT },
+	{ "discard", expect_event, IN_INPUT },
+	{ "suppress", expect_event, IN_INPUT },
+	{ "recovered", expect_event, IN_INPUT },
+	{ "fail", expect_event, IN_INPUT },
+	{ "output-timeout", expect_event, IN_INPUT },
+	{ "deliver", expect_deliver, IN_INPUT },
+	{ "blocked", expect_blocked, IN_BOTH },
+	{ "pending", expect_pending, IN_INPUT },
+	{ "latest", expect_latest, IN_INPUT },
+	{ "open", expect_open, IN_INPUT },
+	{ "remembered", expect_remembered, IN_INPUT },
+	{ "aligning", expect_aligning, IN_INPUT },
+	{ "keep", expect_keep, IN_INPUT },
+	{ "align", expect_align, IN_INPUT },
+	{ "capture", expect_event, IN_OUTPUT },
+	{ "capture-failed", expect_event, IN_OUTPUT },
+	{ "priority", expect_event, IN_OUTPUT },
+	{ "queue", expect_queue, IN_OUTPUT },
 };
 
 /* A scenario. */
@@ -629,12 +724,12 @@ leftovers(struct run *run)
 	const unsigned line = run->place.line;
 	const char *event;
 
-	if (run->world == NULL)
+	if (run->log == NULL)
 		return;
 	run->place.line = run->step_line;
-	while ((event = world_event(run->world)) != NULL) {
+	while ((event = event_log_next(run->log)) != NULL) {
 		deviate(&run->place, "no further event", event);
-		world_event_next(run->world);
+		event_log_skip(run->log);
 	}
 	run->place.line = line;
 }
@@ -642,9 +737,15 @@ leftovers(struct run *run)
 static void
 world_ready(struct run *run)
 {
-	if (run->world != NULL)
+	if (run->log != NULL)
 		return;
+	if (run->header.mode == MODE_OUTPUT) {
+		run->out = out_create(&run->header);
+		run->log = out_log(run->out);
+		return;
+	}
 	run->world = world_create(&run->header);
+	run->log = world_log(run->world);
 	if (!run->has_deliver)
 		world_skip_deliveries(run->world);
 }
@@ -653,23 +754,25 @@ static void
 run_line(struct run *run)
 {
 	const char *word = word_at(run, 0);
+	unsigned mode;
 	bool ok;
 
-	if (run->world == NULL && header_line(run, &ok)) {
+	if (run->log == NULL && header_line(run, &ok)) {
 		if (!ok)
 			malformed(run);
 		return;
 	}
 	world_ready(run);
+	mode = run->out != NULL ? IN_OUTPUT : IN_INPUT;
 	for (size_t i = 0; i < WEIR_ARRAY_CNT(steps); i++)
-		if (strcmp(word, steps[i].word) == 0) {
+		if (steps[i].modes & mode && strcmp(word, steps[i].word) == 0) {
 			leftovers(run);
 			run->step_line = run->place.line;
 			steps[i].step(run);
 			return;
 		}
 	for (size_t i = 0; i < WEIR_ARRAY_CNT(expectations); i++)
-		if (strcmp(word, expectations[i].word) == 0) {
+		if (expectations[i].modes & mode && strcmp(word, expectations[i].word) == 0) {
 			expectations[i].expect(run);
 			return;
 		}
@@ -678,12 +781,11 @@ run_line(struct run *run)
 
 static bool
 has_word(struct run *run, const struct lines *lines, unsigned first, unsigned last,
-	 const char *word, const char *second)
+	 const char *word)
 {
 	for (unsigned i = first; i < last; i++) {
 		split(&run->words, lines->line[i]);
-		if (strcmp(word_at(run, 0), word) == 0 &&
-		    (second == NULL || strcmp(word_at(run, 1), second) == 0))
+		if (strcmp(word_at(run, 0), word) == 0)
 			return true;
 	}
 	return false;
@@ -703,11 +805,9 @@ run_scenario(struct run *run, const struct lines *lines, unsigned first, unsigne
 	};
 	run->held = false;
 	run->world = NULL;
-	run->has_deliver = has_word(run, lines, first, last, "deliver", NULL);
-	if (has_word(run, lines, first, last, "mode", "output")) {
-		counts->skipped++;
-		return;
-	}
+	run->out = NULL;
+	run->log = NULL;
+	run->has_deliver = has_word(run, lines, first, last, "deliver");
 	for (unsigned i = first + 1; i < last; i++) {
 		run->place.line = i + 1;
 		split(&run->words, lines->line[i]);
@@ -719,6 +819,8 @@ run_scenario(struct run *run, const struct lines *lines, unsigned first, unsigne
 		deviate(&run->place, "a mode", "none");
 	if (run->world != NULL)
 		world_destroy(run->world);
+	if (run->out != NULL)
+		out_destroy(run->out);
 	if (run->place.deviations == 0)
 		counts->passed++;
 	else

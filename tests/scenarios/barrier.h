@@ -10,12 +10,13 @@
 
 #include <stdio.h>
 
-#define CHANNELS_MAX 1024
-#define WORDS_MAX    4096
-#define LANE_DEPTH   8192u
-#define EVENTS_MAX   4096u
-#define NUMBERS_MAX  16384u
-#define NAME_MAX_LEN 64
+#define CHANNELS_MAX  1024
+#define WORDS_MAX     4096
+#define LANE_DEPTH    8192u
+#define EVENTS_MAX    4096u
+#define NUMBERS_MAX   16384u
+#define NAME_MAX_LEN  64
+#define TEXT_LINE_MAX 512
 
 /* A file, and where in it we are. */
 struct place {
@@ -26,6 +27,17 @@ struct place {
 };
 
 void deviate(struct place *place, const char *expected, const char *got);
+
+/* What happened, in order: "trigger 5 aligned", "deliver a". */
+struct event_log {
+	char (*text)[TEXT_LINE_MAX];
+	uint32_t cnt, cap;
+	uint32_t idx; /* the oldest that no line expected */
+};
+void event_log_add(struct event_log *log, const char *fmt, ...) WEIR_PRINTF(2, 3);
+const char *event_log_next(const struct event_log *log); /* NULL: none left */
+void event_log_skip(struct event_log *log);
+void event_log_free(struct event_log *log);
 
 /* One item word: `tb5@0/100*2#7`. */
 struct item_word {
@@ -80,9 +92,7 @@ void world_notice(struct world *w, uint64_t id);
 bool world_rpc(struct world *w, const struct item_word *item);
 void world_close(struct world *w);
 
-/* Events: "trigger 5 aligned", "deliver a". */
-const char *world_event(const struct world *w); /* the oldest not looked at, or NULL */
-void world_event_next(struct world *w);
+struct event_log *world_log(struct world *w);
 void world_skip_deliveries(struct world *w);
 
 /* State, as the notation writes it. Longest is 64 KiB. */
@@ -95,9 +105,20 @@ uint32_t world_remembered(const struct world *w);
 bool world_aligning(const struct world *w);
 bool world_metrics(const struct world *w, uint64_t id, struct weir_handler_metrics *metrics);
 
-/* Mode output: barrier_output.c. */
+/* Mode output: the producer's side, barrier_output.c. One overdraft a channel, nobody polls. */
 struct out_world;
-struct out_world *out_world_create(const struct header *header);
-void out_world_destroy(struct out_world *w);
+struct out_world *out_create(const struct header *header);
+void out_destroy(struct out_world *w);
+struct event_log *out_log(struct out_world *w);
+bool out_push(struct out_world *w, const struct item_word *item);
+/* Let one item enter a lane and take it there; "none" if nothing is there or the queue is closed.
+ */
+void out_take(struct out_world *w, uint32_t channel, char *name, size_t size);
+void out_resume(struct out_world *w, uint32_t channel);
+void out_timeout(struct out_world *w, uint64_t id);
+void out_abort(struct out_world *w, uint64_t id);
+void out_close(struct out_world *w);
+void out_queue(const struct out_world *w, uint32_t channel, char *text, size_t size);
+void out_blocked(const struct out_world *w, char *text, size_t size);
 
 #endif /* WEIR_TESTS_SCENARIOS_BARRIER_H */

@@ -54,8 +54,7 @@ struct world {
 	uint32_t stamp_cnt, stamp_cap;
 	struct measured *measured;
 	uint32_t measured_cnt, measured_cap;
-	char (*events)[NAME_MAX_LEN * 2];
-	uint32_t event_cnt, event_cap, event_idx;
+	struct event_log log;
 };
 
 /* Make room for one more element of an array. */
@@ -83,7 +82,7 @@ lane_push(struct weir_lane *lane, const struct weir_item *items, uint32_t cnt)
 	struct test_lane *l = WEIR_CONTAINER(lane, struct test_lane, lane);
 	uint32_t taken = 0;
 
-	while (taken < cnt && l->tail - l->head < LANE_DEPTH)
+	while (taken < cnt && l->tail - l->head < lane->depth)
 		l->items[l->tail++ % LANE_DEPTH] = items[taken++];
 	return taken;
 }
@@ -217,33 +216,16 @@ world_destroy(struct world *w)
 	free(w->kept);
 	free(w->stamps);
 	free(w->measured);
-	free(w->events);
+	event_log_free(&w->log);
 	free(w);
 }
 
 /* The log. */
 
-static void WEIR_PRINTF(2, 3) log_event(struct world *w, const char *fmt, ...)
+struct event_log *
+world_log(struct world *w)
 {
-	va_list args;
-
-	GROW(w, event);
-	va_start(args, fmt);
-	vsnprintf(w->events[w->event_cnt++], sizeof(*w->events), fmt, args);
-	va_end(args);
-}
-
-const char *
-world_event(const struct world *w)
-{
-	return w->event_idx < w->event_cnt ? w->events[w->event_idx] : NULL;
-}
-
-void
-world_event_next(struct world *w)
-{
-	if (w->event_idx < w->event_cnt)
-		w->event_idx++;
+	return &w->log;
 }
 
 void
@@ -276,38 +258,39 @@ take_note(struct world *w, const struct weir_handler_update *u)
 {
 	switch (u->kind) {
 	case WEIR_UPDATE_TRIGGER:
-		log_event(w, "trigger %" PRIu64 " %s", u->id,
-			  u->unaligned ? "unaligned" : "aligned");
+		event_log_add(&w->log, "trigger %" PRIu64 " %s", u->id,
+			      u->unaligned ? "unaligned" : "aligned");
 		measured_of(w, u->id)->metrics = u->metrics;
 		break;
 	case WEIR_UPDATE_DONE:
-		log_event(w, "done %" PRIu64, u->id);
+		event_log_add(&w->log, "done %" PRIu64, u->id);
 		measured_of(w, u->id)->metrics = u->metrics;
 		break;
 	case WEIR_UPDATE_OVER:
 		measured_of(w, u->id)->metrics = u->metrics;
 		break;
 	case WEIR_UPDATE_ABORT:
-		log_event(w, "abort %" PRIu64 " %s", u->id, weir_handler_reason_text(u->reason));
+		event_log_add(&w->log, "abort %" PRIu64 " %s", u->id,
+			      weir_handler_reason_text(u->reason));
 		break;
 	case WEIR_UPDATE_DISCARD:
-		log_event(w, "discard %" PRIu64, u->id);
+		event_log_add(&w->log, "discard %" PRIu64, u->id);
 		discard(w, u->id);
 		break;
 	case WEIR_UPDATE_SUPPRESS:
-		log_event(w, "suppress %" PRIu64, u->id);
+		event_log_add(&w->log, "suppress %" PRIu64, u->id);
 		break;
 	case WEIR_UPDATE_RECOVERED:
-		log_event(w, "recovered");
+		event_log_add(&w->log, "recovered");
 		break;
 	case WEIR_UPDATE_OUTPUT_TIMEOUT:
-		log_event(w, "output-timeout %" PRIu64, u->id);
+		event_log_add(&w->log, "output-timeout %" PRIu64, u->id);
 		break;
 	case WEIR_UPDATE_FAULT:
-		log_event(w, "fail %" PRIu32 " SEQUENCE", u->channel);
+		event_log_add(&w->log, "fail %" PRIu32 " SEQUENCE", u->channel);
 		break;
 	default:
-		log_event(w, "an update that is none of the task's");
+		event_log_add(&w->log, "an update that is none of the task's");
 	}
 }
 
@@ -508,7 +491,7 @@ world_hand_out(struct world *w, char *name, size_t size)
 
 		weir_input_count(w->input, frame->size);
 		if (!w->deliveries_off)
-			log_event(w, "deliver %s", frame->label);
+			event_log_add(&w->log, "deliver %s", frame->label);
 	}
 	return true;
 }
