@@ -284,8 +284,10 @@ act(struct weir_task *t)
 			break;
 		}
 	}
-	if (triggered && t->state != WEIR_TASK_FAILED)
+	if (triggered && t->state != WEIR_TASK_FAILED) {
+		t->triggered_ns = t->core->clock();
 		start_work(t, WEIR_WORK_FLUSH);
+	}
 }
 
 /* ---- inputs ---- */
@@ -314,6 +316,7 @@ take_frame(struct weir_task *t, uint32_t channel, uint32_t ref)
 			rc = head->op->process(head, &batch, &head->out);
 		weir_input_count(t->input, (uint64_t)frame->rows * 8 + frame->heap_len);
 	}
+	t->channels[channel].processed++;
 	weir_frame_release(pool, ref);
 	if (rc != 0)
 		fail_chain(t, rc);

@@ -49,7 +49,7 @@ struct weir_task_input {
 	uint32_t producer; /* subtask */
 	const struct weir_layout *layout;
 	bool ended;	   /* end of data has come */
-	uint32_t base_seq; /* numbers of an earlier attempt are not continued: k counts from here */
+	uint64_t processed; /* frames: k of the cut; counts from this attempt's start, like m */
 };
 
 struct weir_ack_split {
@@ -80,7 +80,9 @@ struct weir_task_ack {
 	int64_t *channel_watermark_ns;
 	bool *channel_idle;
 	uint64_t *produced; /* per output channel: m */
-	int64_t start_delay_ns, alignment_ns, sync_ns, async_ns;
+	/* Core clock: last barrier in; synchronous part over; durable. Alignment ended at aligned_ns. */
+	int64_t aligned_ns, frozen_ns, posted_ns;
+	int64_t alignment_ns;
 	uint64_t alignment_bytes;
 	bool has_file; /* it has pages in the core's data file */
 };
@@ -124,7 +126,7 @@ struct weir_task {
 	uint64_t snapshot; /* id; 0: none */
 	uint64_t sliced;   /* id of the last checkpoint whose pages are all handed over */
 	uint32_t slice_ctx, slice_state; /* next state to hand over */
-	int64_t async_start_ns;
+	int64_t triggered_ns; /* core clock when the last barrier was in */
 	struct weir_task_ack *ack; /* being filled */
 	struct weir_task_ack acks[WEIR_TASK_ACKS];
 	uint32_t ack_next;

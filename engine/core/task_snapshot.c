@@ -79,7 +79,7 @@ note_channels(struct weir_task *t, struct weir_task_ack *a)
 	uint32_t n = 0;
 
 	for (uint32_t c = 0; c < t->channel_cnt; c++) {
-		a->processed[c] = weir_gate_last_seq(weir_input_gate(t->input), c);
+		a->processed[c] = t->channels[c].processed;
 		a->channel_watermark_ns[c] = t->watermarks.channel_ns[c];
 		a->channel_idle[c] = t->watermarks.idle[c];
 	}
@@ -108,8 +108,8 @@ weir_task_snapshot(struct weir_task *t, int64_t now_ns)
 					    .barrier = u->barrier,
 					    .flags = u->flags };
 	struct weir_task_ack *a;
-	int64_t start;
 
+	(void)now_ns;
 	if (t->snapshot != 0)
 		weir_task_snapshot_abandon(t);
 	if (has_states(t) && !weir_core_snapshot_open(t->core, u->id))
@@ -117,7 +117,6 @@ weir_task_snapshot(struct weir_task *t, int64_t now_ns)
 	a = free_ack(t);
 	if (a == NULL)
 		return false;
-	start = t->core->clock();
 	weir_task_send_event(t, WEIR_ITEM_BARRIER, &barrier);
 	t->snapshot = u->id;
 	t->ack = a;
@@ -134,11 +133,9 @@ weir_task_snapshot(struct weir_task *t, int64_t now_ns)
 	if (t->state == WEIR_TASK_FINAL && t->final_snapshot == 0)
 		t->final_snapshot = u->id;
 	a->alignment_ns = u->metrics.align_ns;
-	a->start_delay_ns = u->metrics.delay_ns;
 	a->alignment_bytes = u->metrics.bytes;
-	t->async_start_ns = t->core->clock();
-	a->sync_ns = t->async_start_ns - start;
-	(void)now_ns;
+	a->aligned_ns = t->triggered_ns;
+	a->frozen_ns = t->core->clock();
 	return true;
 }
 
@@ -169,7 +166,7 @@ acknowledge(struct weir_task *t)
 		.kind = WEIR_MAIL_ACK, .task = t->number, .id = t->snapshot, .ptr = a
 	};
 
-	a->async_ns = t->core->clock() - t->async_start_ns;
+	a->posted_ns = t->core->clock();
 	/* Published by the mailbox; the control thread clears it. */
 	atomic_store_explicit(&a->busy, true, memory_order_relaxed);
 	t->snapshot = 0;

@@ -1,0 +1,579 @@
+#include "engine/core/master_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MS	      1000000
+#define ID_BLOCK      64u
+#define FINAL_REQUEST (1ull << 62)
+
+/* An event that waits for its turn: a step may not begin while another's updates are being done. */
+struct queued {
+	struct queued *next;
+	struct weir_coord_event event;
+	struct weir_part part;
+	struct weir_attempt attempt;
+};
+
+struct queue {
+	struct queued *head, **tail;
+	bool running;
+};
+
+/* The queue stands in front of the master in one allocation; nobody else sees it. */
+struct master_box {
+	struct queue queue;
+	struct weir_master m;
+};
+
+static struct queue *
+queue_of(struct weir_master *m)
+{
+	return &WEIR_CONTAINER(m, struct master_box, m)->queue;
+}
+
+struct weir_master_checkpoint *
+weir_master_find(struct weir_master *m, uint64_t id)
+{
+	for (uint32_t i = 0; i < WEIR_MASTER_PENDING; i++)
+		if (m->checkpoint[i].id == id)
+			return &m->checkpoint[i];
+	return NULL;
+}
+
+void
+weir_master_fail(struct weir_master *m, const struct weir_error *err)
+{
+	if (m->end != WEIR_END_NOT_YET)
+		return;
+	m->end = WEIR_END_FAILED;
+	m->error = *err;
+}
+
+/* ---- checkpoints ---- */
+
+static struct weir_master_checkpoint *
+checkpoint_new(struct weir_master *m, uint64_t id)
+{
+	const uint32_t cores = m->cfg.rt->cfg.plan->core_cnt;
+	struct weir_master_checkpoint *c = weir_master_find(m, 0);
+
+	/* max-concurrent and what is being given up; each ends in COMPLETE or ABORT. */
+	WEIR_ASSERT(c != NULL);
+	*c = (struct weir_master_checkpoint){ .id = id,
+					      .periodic = true,
+					      .trigger_ns = m->now_ns,
+					      .trigger_wall_ns = m->wall_ns,
+					      .triggered_ns = m->now_ns };
+	c->file = calloc(cores, sizeof(*c->file));
+	c->segments = calloc(cores, sizeof(*c->segments));
+	c->segment_cnt = calloc(cores, sizeof(*c->segment_cnt));
+	WEIR_ASSERT(c->file != NULL);
+	WEIR_ASSERT(c->segments != NULL);
+	WEIR_ASSERT(c->segment_cnt != NULL);
+	m->counts.triggered++;
+	return c;
+}
+
+static void
+checkpoint_free(struct weir_master *m, struct weir_master_checkpoint *c)
+{
+	for (uint32_t k = 0; k < m->cfg.rt->cfg.plan->core_cnt; k++)
+		free(c->segments[k]);
+	free(c->segments);
+	free(c->segment_cnt);
+	free(c->file);
+	*c = (struct weir_master_checkpoint){ 0 };
+}
+
+static void
+checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason reason)
+{
+	struct weir_master_checkpoint *c = weir_master_find(m, id);
+	struct weir_checkpoint_done done = { .id = id };
+
+	if (c == NULL)
+		return;
+	done.kind = c->final ? "final" : c->periodic ? "periodic" : "manual";
+	done.status = reason == WEIR_REASON_NONE ? "completed" :
+		      weir_reason_counts(reason) ? "failed" :
+						   "aborted";
+	done.reason = reason == WEIR_REASON_NONE ? "" : weir_reason_text(reason);
+	done.trigger_wall_ns = c->trigger_wall_ns;
+	done.duration_ns = m->now_ns - c->trigger_ns;
+	if (reason == WEIR_REASON_NONE) {
+		const struct weir_task_ack *a = &c->last;
+
+		done.bytes = done.full_bytes = c->bytes;
+		done.prepare_ns = c->triggered_ns - c->trigger_ns;
+		done.alignment_ns = a->alignment_ns;
+		done.start_delay_ns = a->aligned_ns - a->alignment_ns - c->triggered_ns;
+		done.sync_ns = a->frozen_ns - a->aligned_ns;
+		done.async_ns = a->posted_ns - a->frozen_ns;
+		done.finalize_ns = m->now_ns - a->posted_ns;
+		m->counts.completed++;
+		m->counts.last_id = id;
+		m->counts.last_duration_ns = done.duration_ns;
+	} else if (weir_reason_counts(reason)) {
+		m->counts.failed++;
+	} else {
+		m->counts.aborted++;
+	}
+	if (m->cfg.checkpoint_done != NULL)
+		m->cfg.checkpoint_done(m->cfg.arg, &done);
+	checkpoint_free(m, c);
+}
+
+/* ---- updates of the coordinator ---- */
+
+static void
+need_id(struct weir_master *m, uint64_t id)
+{
+	struct weir_coord_event ev = { .kind = WEIR_COORD_ID_ANSWER };
+	int rc = 0;
+
+	if (id + 1 > m->reserved_id) {
+		rc = m->cfg.reserve_ids(m->cfg.arg, id + ID_BLOCK);
+		if (rc == 0)
+			m->reserved_id = id + ID_BLOCK;
+	}
+	ev.answer.id = id;
+	ev.answer.result = rc == 0 ? WEIR_COORD_OK : WEIR_COORD_FAILED_IO;
+	weir_master_event(m, &ev);
+}
+
+static void
+trigger(struct weir_master *m, const struct weir_coord_update *u)
+{
+	struct weir_master_checkpoint *c = weir_master_find(m, u->id);
+	const bool at_end = m->final_asked && m->end_cnt + 0 >= m->running_cnt;
+
+	if (c == NULL)
+		c = checkpoint_new(m, u->id);
+	c->final = at_end;
+	c->triggered_ns = m->now_ns;
+	for (uint32_t i = 0; i < u->trigger.to.cnt; i++)
+		weir_master_post_task(m, u->trigger.to.list[i].task,
+				      (struct weir_mail){ .kind = WEIR_MAIL_TRIGGER,
+							  .id = u->id,
+							  .stamp_ns = c->trigger_ns,
+							  .flags = WEIR_BARRIER_ALIGNED });
+}
+
+static void
+tell(struct weir_master *m, const struct weir_coord_attempts *to, enum weir_mail_kind kind,
+     uint64_t id)
+{
+	for (uint32_t i = 0; i < to->cnt; i++)
+		weir_master_post_task(m, to->list[i].task,
+				      (struct weir_mail){ .kind = kind, .id = id });
+}
+
+static void
+fail_job(struct weir_master *m, const struct weir_coord_update *u)
+{
+	struct weir_error err;
+
+	weir_fail(&err, WEIR_ERR_FAILED,
+		  "checkpoint failures are above checkpoint.tolerable-failures (%u): %s%s%s",
+		  m->cfg.tolerable_failures, weir_reason_text(u->fail.reason),
+		  m->decline.code != WEIR_OK ? ": " : "",
+		  m->decline.code != WEIR_OK ? m->decline.text : "");
+	if (m->decline.code != WEIR_OK)
+		err.code = m->decline.code;
+	weir_master_fail(m, &err);
+}
+
+static void
+do_update(struct weir_master *m, const struct weir_coord_update *u)
+{
+	switch (u->kind) {
+	case WEIR_COORD_DO_NEED_ID:
+		(void)checkpoint_new(m, u->id);
+		need_id(m, u->id);
+		break;
+	case WEIR_COORD_DO_TRIGGER:
+		trigger(m, u);
+		break;
+	case WEIR_COORD_DO_NEED_FINALIZE:
+		weir_master_finalize(m, weir_master_find(m, u->id));
+		break;
+	case WEIR_COORD_DO_PROMISE:
+		if (!u->promise.from_timer && u->promise.reason != WEIR_REASON_NONE)
+			m->final_asked = false; /* the last checkpoint is asked for again */
+		if (u->id != 0 && u->promise.reason != WEIR_REASON_NONE)
+			checkpoint_over(m, u->id, u->promise.reason);
+		break;
+	case WEIR_COORD_DO_COMPLETE:
+		tell(m, &u->complete.to, WEIR_MAIL_COMPLETE, u->id);
+		checkpoint_over(m, u->id, WEIR_REASON_NONE);
+		break;
+	case WEIR_COORD_DO_ABORT:
+		tell(m, &u->abort.to, WEIR_MAIL_ABORT, u->id);
+		checkpoint_over(m, u->id, u->abort.reason);
+		break;
+	case WEIR_COORD_DO_DELETE:
+		weir_master_delete(m, u->id, u->files.list, u->files.cnt, true);
+		break;
+	case WEIR_COORD_DO_DISCARD:
+		weir_master_delete(m, 0, u->files.list, u->files.cnt, false);
+		break;
+	case WEIR_COORD_DO_FAIL_JOB:
+		fail_job(m, u);
+		break;
+	default:
+		break; /* information, or a stage that this job does not have */
+	}
+}
+
+static void
+run_queue(struct weir_master *m)
+{
+	struct queue *q = queue_of(m);
+
+	if (q->running)
+		return;
+	q->running = true;
+	while (q->head != NULL) {
+		struct queued *e = q->head;
+		struct weir_coord_updates u;
+
+		q->head = e->next;
+		if (q->head == NULL)
+			q->tail = &q->head;
+		u = weir_coordinator_step(m->coord, &e->event, (m->now_ns - m->base_ns) / MS);
+		for (uint32_t i = 0; i < u.cnt; i++)
+			do_update(m, &u.list[i]);
+		free(e);
+	}
+	q->running = false;
+}
+
+void
+weir_master_event(struct weir_master *m, const struct weir_coord_event *event)
+{
+	struct queue *q = queue_of(m);
+	struct queued *e = calloc(1, sizeof(*e));
+
+	WEIR_ASSERT(e != NULL);
+	e->event = *event;
+	/* What the caller lent lives as long as its call; the queue may hold the event longer. */
+	if (event->kind == WEIR_COORD_ACK && event->ack.part_cnt > 0) {
+		WEIR_ASSERT(event->ack.part_cnt == 1);
+		e->part = event->ack.parts[0];
+		e->event.ack.parts = &e->part;
+	}
+	if (event->kind == WEIR_COORD_TASK_STATE) {
+		WEIR_ASSERT(event->tasks.cnt == 1);
+		e->attempt = event->tasks.list[0];
+		e->event.tasks.list = &e->attempt;
+	}
+	*q->tail = e;
+	q->tail = &e->next;
+	run_queue(m);
+}
+
+/* ---- create ---- */
+
+static uint64_t
+draw(void *arg)
+{
+	struct weir_master *m = arg;
+
+	return weir_rng_next(&m->rng);
+}
+
+static int64_t
+to_ms(int64_t ns)
+{
+	return (ns + MS - 1) / MS;
+}
+
+static void
+create_coordinator(struct weir_master *m)
+{
+	const struct weir_plan *plan = m->cfg.rt->cfg.plan;
+	struct weir_coord_vertex vertex[WEIR_OPERATORS_MAX * 2];
+	struct weir_coord_edge edge[WEIR_OPERATORS_MAX * 4];
+	struct weir_coordinator_config cc = {
+		.interval_ms = m->cfg.interval_ns > 0 ? to_ms(m->cfg.interval_ns) :
+							WEIR_COORD_NO_INTERVAL,
+		.backlog_interval_ms = WEIR_COORD_NO_INTERVAL,
+		.min_pause_ms = to_ms(m->cfg.min_pause_ns),
+		.timeout_ms = to_ms(m->cfg.timeout_ns),
+		.max_concurrent = m->cfg.max_concurrent,
+		.retained = m->cfg.retained,
+		.queue_limit = 1000,
+		.tolerable_failures = m->cfg.tolerable_failures,
+		.at_least_once = m->cfg.at_least_once,
+		.finished_tasks = true,
+		.retention = m->cfg.retention,
+		.asks = WEIR_COORD_STAGE_ID | WEIR_COORD_STAGE_FINALIZE | WEIR_COORD_STAGE_DELETE,
+		.history_max = 16,
+		.draw = draw,
+		.draw_arg = m,
+	};
+	uint32_t edges = 0;
+
+	for (uint32_t i = 0; i < plan->task_cnt; i++)
+		vertex[i] = (struct weir_coord_vertex){ .parallelism = plan->task[i].parallelism };
+	for (uint32_t e = 0; e < plan->edge_cnt; e++)
+		if (!plan->edge[e].chained)
+			edge[edges++] = (struct weir_coord_edge){
+				.up = plan->op[plan->edge[e].from].task,
+				.down = plan->op[plan->edge[e].to].task,
+				.pointwise = plan->edge[e].partitioner == WEIR_FORWARD
+			};
+	cc.graph.vertices = vertex;
+	cc.graph.vertex_cnt = plan->task_cnt;
+	cc.graph.edges = edge;
+	cc.graph.edge_cnt = edges;
+	m->coord = weir_coordinator_create(&cc);
+}
+
+/* Checkpoints that earlier attempts of this run left: the coordinator keeps, counts and deletes them (K10). */
+static void
+recover(struct weir_master *m)
+{
+	struct weir_snapshot *own = calloc(m->cfg.own_cnt + 1, sizeof(*own));
+	struct weir_part **parts = calloc(m->cfg.own_cnt + 1, sizeof(*parts));
+	struct weir_coord_event ev = { .kind = WEIR_COORD_RECOVER };
+
+	WEIR_ASSERT(own != NULL);
+	WEIR_ASSERT(parts != NULL);
+	for (uint32_t i = 0; i < m->cfg.own_cnt; i++) {
+		const struct weir_manifest *man = m->cfg.own[i];
+
+		parts[i] = calloc(man->file_cnt + 1, sizeof(**parts));
+		WEIR_ASSERT(parts[i] != NULL);
+		for (uint32_t f = 0; f < man->file_cnt; f++)
+			parts[i][f] = (struct weir_part){
+				.kind = WEIR_PART_PRIVATE,
+				.file = weir_master_add_file(m, man->files[f].name,
+							     man->files[f].length)
+			};
+		own[i] = (struct weir_snapshot){ .id = man->checkpoint_id,
+						 .kind = WEIR_REQUEST_CHECKPOINT,
+						 .claimed = true,
+						 .parts = parts[i],
+						 .part_cnt = man->file_cnt };
+	}
+	ev.recover.next_id = m->cfg.next_id;
+	ev.recover.completed = own;
+	ev.recover.completed_cnt = m->cfg.own_cnt;
+	weir_master_event(m, &ev);
+	for (uint32_t i = 0; i < m->cfg.own_cnt; i++)
+		free(parts[i]);
+	free(parts);
+	free(own);
+}
+
+static void
+create_acks(struct weir_master *m)
+{
+	const struct weir_plan *plan = m->cfg.rt->cfg.plan;
+
+	m->task = calloc(plan->subtask_cnt, sizeof(*m->task));
+	WEIR_ASSERT(m->task != NULL);
+	for (uint32_t i = 0; i < plan->subtask_cnt; i++) {
+		const struct weir_task *t = &m->cfg.rt->tasks[i];
+		struct weir_task_ack *a = &m->task[i].ack;
+		const uint32_t head = plan->task[t->task_idx].op[0];
+		uint32_t splits = 0;
+
+		for (uint32_t e = 0; e < m->cfg.enumerator_cnt; e++)
+			if (m->cfg.enumerators[e].op == head)
+				splits = m->cfg.enumerators[e].list.cnt;
+		a->finished = calloc(splits + 1, sizeof(*a->finished));
+		a->processed = calloc(t->channel_cnt + 1, sizeof(*a->processed));
+		a->channel_watermark_ns = calloc(t->channel_cnt + 1, sizeof(int64_t));
+		a->channel_idle = calloc(t->channel_cnt + 1, sizeof(bool));
+		a->produced = calloc(t->port_cnt + 1, sizeof(*a->produced));
+	}
+}
+
+struct weir_master *
+weir_master_create(const struct weir_master_config *config, int64_t now_ns, int64_t wall_ns)
+{
+	struct master_box *box = calloc(1, sizeof(*box));
+	struct weir_coord_event ev = { .kind = WEIR_COORD_JOB_STATE };
+	struct weir_master *m;
+
+	WEIR_ASSERT(box != NULL);
+	box->queue.tail = &box->queue.head;
+	m = &box->m;
+	m->cfg = *config;
+	m->now_ns = m->base_ns = now_ns;
+	m->wall_ns = wall_ns;
+	m->rng.state = config->seed;
+	m->reserved_id = 0;
+	create_acks(m);
+	for (uint32_t i = 0; i < config->enumerator_cnt; i++) {
+		const struct weir_plan *plan = config->rt->cfg.plan;
+		const struct weir_plan_task *pt =
+			&plan->task[plan->op[config->enumerators[i].op].task];
+
+		for (uint32_t s = 0; s < pt->parallelism; s++)
+			weir_master_post_task(m, pt->first + s,
+					      (struct weir_mail){
+						      .kind = WEIR_MAIL_HOLD,
+						      .stamp_ns = weir_enumerator_hold(
+							      &config->enumerators[i]) });
+	}
+	if (config->job_dir == NULL)
+		return m;
+	create_coordinator(m);
+	recover(m);
+	ev.job_state = WEIR_COORD_JOB_RUNNING;
+	weir_master_event(m, &ev);
+	return m;
+}
+
+void
+weir_master_destroy(struct weir_master *m)
+{
+	if (m == NULL)
+		return;
+	for (uint32_t i = 0; i < m->cfg.rt->cfg.plan->subtask_cnt; i++) {
+		struct weir_task_ack *a = &m->task[i].ack;
+
+		free(a->finished);
+		free(a->processed);
+		free(a->channel_watermark_ns);
+		free(a->channel_idle);
+		free(a->produced);
+	}
+	free(m->task);
+	for (uint32_t i = 0; i < WEIR_MASTER_PENDING; i++)
+		if (m->checkpoint[i].id != 0)
+			checkpoint_free(m, &m->checkpoint[i]);
+	while (m->chains != NULL) {
+		struct weir_master_chain *next = m->chains->next;
+
+		if (m->chains->bytes != NULL)
+			weir_manifest_bytes_free(m->chains->bytes);
+		free(m->chains->step);
+		free(m->chains);
+		m->chains = next;
+	}
+	for (uint64_t i = 0; i < m->file_cnt; i++)
+		free(m->file[i].name);
+	free(m->file);
+	free(m->backlog);
+	free(m->backlog_core);
+	weir_coordinator_destroy(m->coord);
+	free(WEIR_CONTAINER(m, struct master_box, m));
+}
+
+/* ---- rounds ---- */
+
+static bool
+all_ended(const struct weir_master *m)
+{
+	const uint32_t all = m->cfg.rt->cfg.plan->subtask_cnt;
+
+	return m->running_cnt == all && m->end_cnt == all;
+}
+
+/* T28: the last checkpoint covers everything; without checkpoints, T35. */
+static void
+step_end(struct weir_master *m)
+{
+	const uint32_t all = m->cfg.rt->cfg.plan->subtask_cnt;
+	struct weir_coord_event ev = { .kind = WEIR_COORD_REQUEST };
+
+	if (!all_ended(m) || m->end != WEIR_END_NOT_YET)
+		return;
+	if (m->coord != NULL && !m->final_asked && m->finished_cnt < all) {
+		m->final_asked = true;
+		ev.request.number = FINAL_REQUEST + m->requests++;
+		ev.request.kind = WEIR_REQUEST_CHECKPOINT;
+		weir_master_event(m, &ev);
+	}
+	if (m->coord == NULL && !m->final_asked) {
+		m->final_asked = true;
+		for (uint32_t i = 0; i < all; i++)
+			weir_master_post_task(m, i,
+					      (struct weir_mail){ .kind = WEIR_MAIL_PRECOMMIT });
+	}
+	if (m->coord == NULL && !m->committing && m->precommitted_cnt == all) {
+		m->committing = true;
+		for (uint32_t i = 0; i < all; i++)
+			weir_master_post_task(m, i,
+					      (struct weir_mail){ .kind = WEIR_MAIL_COMMIT });
+	}
+}
+
+static void
+job_over(struct weir_master *m, enum weir_coord_job_state state)
+{
+	struct weir_coord_event ev = { .kind = WEIR_COORD_JOB_STATE };
+
+	if (m->coord == NULL)
+		return;
+	ev.job_state = state;
+	weir_master_event(m, &ev);
+}
+
+bool
+weir_master_step(struct weir_master *m, int64_t now_ns, int64_t wall_ns)
+{
+	const struct weir_coord_event tick = { .kind = WEIR_COORD_TICK };
+	bool any;
+
+	m->now_ns = now_ns;
+	m->wall_ns = wall_ns;
+	any = weir_master_flush_backlog(m);
+	any |= weir_master_take_mail(m);
+	any |= weir_master_step_chains(m);
+	if (m->coord != NULL && weir_master_due_ns(m) <= now_ns) {
+		weir_master_event(m, &tick);
+		any = true;
+	}
+	step_end(m);
+	if (m->end == WEIR_END_NOT_YET && m->finished_cnt == m->cfg.rt->cfg.plan->subtask_cnt) {
+		m->end = WEIR_END_FINISHED;
+		job_over(m, WEIR_COORD_JOB_FINISHED);
+		any = true;
+	}
+	return any;
+}
+
+int64_t
+weir_master_due_ns(const struct weir_master *m)
+{
+	const int64_t due = m->coord != NULL ? weir_coordinator_next_due(m->coord) : INT64_MAX;
+
+	return due == INT64_MAX ? INT64_MAX : m->base_ns + due * MS;
+}
+
+void
+weir_master_cancel(struct weir_master *m)
+{
+	if (m->end != WEIR_END_NOT_YET)
+		return;
+	m->end = WEIR_END_CANCELED;
+	job_over(m, WEIR_COORD_JOB_CANCELED);
+}
+
+enum weir_master_end
+weir_master_ended(const struct weir_master *m, struct weir_error *err)
+{
+	if (m->end == WEIR_END_FAILED)
+		*err = m->error;
+	if (m->end != WEIR_END_NOT_YET && m->end != WEIR_END_FAILED && m->chains != NULL)
+		return WEIR_END_NOT_YET;
+	return m->end;
+}
+
+bool
+weir_master_running(const struct weir_master *m)
+{
+	return m->running_cnt == m->cfg.rt->cfg.plan->subtask_cnt;
+}
+
+void
+weir_master_counts(const struct weir_master *m, struct weir_master_counts *counts)
+{
+	*counts = m->counts;
+}

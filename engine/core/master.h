@@ -1,0 +1,94 @@
+#ifndef WEIR_ENGINE_CORE_MASTER_H
+#define WEIR_ENGINE_CORE_MASTER_H
+
+/*
+ * weir_master: the control side of a running job: it carries messages between the cores and the pure checkpoint
+ * coordinator, hands out splits, makes manifests durable, deletes what no checkpoint names, and knows how the job ends.
+ *
+ *     cores  <-- mail -->  master_step  <-- events, updates -->  coordinator
+ *                              |  requests, completions
+ *                           weir_io
+ *
+ * Threads:   one, the control thread; step never blocks.
+ * Ownership: borrows the runtime and all texts of the config for its life.
+ * Cost:      allocates (control plane).
+ * Failure:   a job that fails ends with weir_master_end FAILED and the error that did it.
+ */
+
+#include "engine/checkpoint/coordinator.h"
+#include "engine/checkpoint/manifest.h"
+#include "engine/base/rng.h"
+#include "engine/core/enumerator.h"
+#include "engine/core/runtime.h"
+
+enum weir_master_end { WEIR_END_NOT_YET, WEIR_END_FINISHED, WEIR_END_FAILED, WEIR_END_CANCELED };
+
+/* One checkpoint that has ended, for report and progress; texts stand for ever. */
+struct weir_checkpoint_done {
+	uint64_t id;
+	const char *kind;   /* periodic, manual, final */
+	const char *status; /* completed, failed, aborted */
+	const char *reason; /* "" when completed */
+	int64_t trigger_wall_ns;
+	int64_t duration_ns;
+	uint64_t bytes; /* written for it; 0 for one that did not complete */
+	uint64_t full_bytes;
+	/* Phases of the subtask that acknowledged last; they sum to the duration. */
+	int64_t prepare_ns, start_delay_ns, alignment_ns, sync_ns, async_ns, finalize_ns;
+};
+
+struct weir_master_config {
+	struct weir_runtime *rt;
+	struct weir_enumerator *enumerators; /* one per source operator */
+	uint32_t enumerator_cnt;
+	struct weir_io *io; /* NULL: checkpoints off */
+	const char *job_dir; /* <dir>/<job>; NULL: checkpoints off */
+	const char *job;
+	const char *run_id;
+	uint64_t next_id; /* C20: first id that may be given */
+	int64_t interval_ns, timeout_ns, min_pause_ns;
+	uint32_t max_concurrent, tolerable_failures, retained;
+	enum weir_retention retention;
+	bool at_least_once;
+	uint64_t seed; /* of the first delay (C9) */
+
+	/* Own checkpoints of earlier attempts of this run, ascending; borrowed for create. */
+	const struct weir_manifest *const *own;
+	uint32_t own_cnt;
+
+	/* Make the id counter durable at next_id. 0, or an error that fails the checkpoint. */
+	int (*reserve_ids)(void *arg, uint64_t next_id);
+	void (*checkpoint_done)(void *arg, const struct weir_checkpoint_done *done);
+	void (*warning)(void *arg, const char *text);
+	void *arg;
+};
+
+struct weir_master;
+
+struct weir_master *weir_master_create(const struct weir_master_config *config, int64_t now_ns,
+				       int64_t wall_ns);
+void weir_master_destroy(struct weir_master *m);
+
+/* One round: mail, completions, timers. True if anything happened. */
+bool weir_master_step(struct weir_master *m, int64_t now_ns, int64_t wall_ns);
+
+/* When step has something to do without mail or completions; INT64_MAX: nothing. */
+int64_t weir_master_due_ns(const struct weir_master *m);
+
+/* End the job as cancelled; cores are stopped, what is pending is aborted. */
+void weir_master_cancel(struct weir_master *m);
+
+/* Has the job ended, and is nothing of the master's in flight any more? */
+enum weir_master_end weir_master_ended(const struct weir_master *m, struct weir_error *err);
+
+/* All tasks have started. */
+bool weir_master_running(const struct weir_master *m);
+
+struct weir_master_counts {
+	uint64_t triggered, completed, failed, aborted;
+	uint64_t last_id;
+	int64_t last_duration_ns;
+};
+void weir_master_counts(const struct weir_master *m, struct weir_master_counts *counts);
+
+#endif /* WEIR_ENGINE_CORE_MASTER_H */

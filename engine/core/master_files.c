@@ -1,0 +1,230 @@
+/*
+ * File work of the master: a checkpoint's manifest becomes durable (K4, checkpointing.md §0), files that no checkpoint
+ * names go. Each is a chain of requests, one after the other, never linked: the next goes when the last has succeeded.
+ */
+#include "engine/core/master_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t
+weir_master_add_file(struct weir_master *m, const char *name, uint64_t bytes)
+{
+	if (m->file_cnt == m->file_cap) {
+		m->file_cap = m->file_cap == 0 ? 64 : m->file_cap * 2;
+		m->file = realloc(m->file, m->file_cap * sizeof(*m->file));
+		WEIR_ASSERT(m->file != NULL);
+	}
+	m->file[m->file_cnt] = (struct weir_master_file){ .name = strdup(name), .bytes = bytes };
+	WEIR_ASSERT(m->file[m->file_cnt].name != NULL);
+	return m->file_cnt++;
+}
+
+static struct weir_master_chain *
+chain_new(struct weir_master *m, enum weir_chain_kind kind, uint64_t id)
+{
+	struct weir_master_chain *c = calloc(1, sizeof(*c));
+	struct weir_master_chain **at = &m->chains;
+
+	WEIR_ASSERT(c != NULL);
+	c->kind = kind;
+	c->id = id;
+	while (*at != NULL)
+		at = &(*at)->next;
+	*at = c;
+	return c;
+}
+
+static struct weir_chain_step *
+chain_add(struct weir_master_chain *c, enum weir_io_kind kind)
+{
+	if (c->step_cnt == c->step_cap) {
+		c->step_cap = c->step_cap == 0 ? 8 : c->step_cap * 2;
+		c->step = realloc(c->step, c->step_cap * sizeof(*c->step));
+		WEIR_ASSERT(c->step != NULL);
+	}
+	c->step[c->step_cnt] = (struct weir_chain_step){ .kind = kind };
+	return &c->step[c->step_cnt++];
+}
+
+static void
+chain_path(const struct weir_master *m, struct weir_master_chain *c, enum weir_io_kind kind,
+	   uint64_t id, const char *name)
+{
+	struct weir_chain_step *s = chain_add(c, kind);
+
+	snprintf(s->path, sizeof(s->path), "%s/chk-%llu%s", m->cfg.job_dir, (unsigned long long)id,
+		 name);
+}
+
+static void
+chain_dir(const struct weir_master *m, struct weir_master_chain *c, const char *name)
+{
+	struct weir_chain_step *s = chain_add(c, WEIR_IO_FSYNC_DIR);
+
+	snprintf(s->path, sizeof(s->path), "%s%s", m->cfg.job_dir, name);
+}
+
+static void
+answer_finalize(struct weir_master *m, uint64_t id, enum weir_coord_result result)
+{
+	struct weir_coord_event ev = { .kind = WEIR_COORD_FINALIZE_ANSWER };
+
+	ev.answer.id = id;
+	ev.answer.result = result;
+	weir_master_event(m, &ev);
+}
+
+void
+weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *c)
+{
+	struct weir_error err;
+	struct weir_master_chain *chain;
+	struct weir_chain_step *s;
+	uint8_t *bytes;
+	size_t len;
+
+	if (weir_master_manifest(m, c, &bytes, &len, &err) != 0) {
+		weir_error_prefix(&err, "manifest of checkpoint %llu", (unsigned long long)c->id);
+		m->decline = err;
+		answer_finalize(m, c->id, WEIR_COORD_FAILED);
+		return;
+	}
+	chain = chain_new(m, WEIR_CHAIN_FINALIZE, c->id);
+	chain->bytes = bytes;
+	chain->len = len;
+	chain_dir(m, chain, "/data");
+	chain_path(m, chain, WEIR_IO_MKDIR, c->id, "");
+	chain_path(m, chain, WEIR_IO_OPEN_NEW, c->id, "/.manifest");
+	chain_add(chain, WEIR_IO_WRITE);
+	chain_add(chain, WEIR_IO_FSYNC);
+	chain_add(chain, WEIR_IO_CLOSE);
+	chain_path(m, chain, WEIR_IO_RENAME, c->id, "/.manifest");
+	s = &chain->step[chain->step_cnt - 1];
+	snprintf(s->path2, sizeof(s->path2), "%s/chk-%llu/manifest", m->cfg.job_dir,
+		 (unsigned long long)c->id);
+	chain_path(m, chain, WEIR_IO_FSYNC_DIR, c->id, "");
+	chain_dir(m, chain, "");
+}
+
+void
+weir_master_delete(struct weir_master *m, uint64_t id, const uint64_t *files, uint32_t cnt,
+		   bool answer)
+{
+	struct weir_master_chain *chain = chain_new(m, WEIR_CHAIN_DELETE, id);
+
+	chain->answer = answer;
+	if (id != 0) {
+		/* The manifest goes first: then it is no checkpoint any more, whatever happens to the rest. */
+		chain_path(m, chain, WEIR_IO_UNLINK, id, "/manifest");
+		chain_path(m, chain, WEIR_IO_UNLINK, id, "/.manifest");
+		chain_path(m, chain, WEIR_IO_UNLINK, id, "");
+	}
+	for (uint32_t i = 0; i < cnt; i++) {
+		struct weir_chain_step *s = chain_add(chain, WEIR_IO_UNLINK);
+
+		WEIR_ASSERT(files[i] < m->file_cnt);
+		snprintf(s->path, sizeof(s->path), "%s/data/%s", m->cfg.job_dir,
+			 m->file[files[i]].name);
+	}
+}
+
+static void
+submit(struct weir_master *m, struct weir_master_chain *c)
+{
+	const struct weir_chain_step *s = &c->step[c->at];
+	struct weir_io_req *req = &c->req;
+
+	c->req = (struct weir_io_req){ .kind = s->kind,
+				       .handle = c->handle,
+				       .buf = c->bytes,
+				       .len = s->kind == WEIR_IO_WRITE ? c->len : 0,
+				       .path = s->path,
+				       .path2 = s->path2,
+				       .user = c };
+	c->busy = true;
+	weir_io_submit(m->cfg.io, &req, 1);
+}
+
+static void
+chain_end(struct weir_master *m, struct weir_master_chain *c, int64_t result)
+{
+	struct weir_master_chain **at = &m->chains;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	if (c->kind == WEIR_CHAIN_FINALIZE) {
+		/* From the rename on nobody knows whether the manifest is there (K7). */
+		const bool renamed = c->at < c->step_cnt && (c->step[c->at].kind == WEIR_IO_RENAME ||
+							     c->at + 2 >= c->step_cnt);
+
+		if (result < 0)
+			weir_fail(&m->decline, WEIR_ERR_IO, "%s: %s", c->step[c->at].path,
+				  strerror((int)-result));
+		answer_finalize(m, c->id,
+				result >= 0 ? WEIR_COORD_OK :
+				renamed	    ? WEIR_COORD_UNKNOWN :
+					      WEIR_COORD_FAILED_IO);
+		weir_manifest_bytes_free(c->bytes);
+	} else if (c->answer) {
+		struct weir_coord_event ev = { .kind = WEIR_COORD_DELETED };
+
+		ev.answer.id = c->id;
+		weir_master_event(m, &ev);
+	}
+	free(c->step);
+	free(c);
+}
+
+static void
+chain_done(struct weir_master *m, struct weir_master_chain *c)
+{
+	const int64_t result = c->req.result;
+
+	c->busy = false;
+	if (result < 0 && c->kind == WEIR_CHAIN_FINALIZE) {
+		chain_end(m, c, result);
+		return;
+	}
+	/* K10: a deletion that fails is said and left to the next start. */
+	if (result < 0 && m->cfg.warning != NULL) {
+		char text[WEIR_MASTER_PATH + 64];
+
+		snprintf(text, sizeof(text), "cannot delete %s: %s", c->step[c->at].path,
+			 strerror((int)-result));
+		m->cfg.warning(m->cfg.arg, text);
+	}
+	if (c->step[c->at].kind == WEIR_IO_OPEN_NEW)
+		c->handle = (int)result;
+	if (++c->at == c->step_cnt)
+		chain_end(m, c, 0);
+}
+
+bool
+weir_master_step_chains(struct weir_master *m)
+{
+	struct weir_io_req *done[16];
+	uint32_t cnt;
+	bool any;
+
+	if (m->cfg.io == NULL)
+		return false;
+	cnt = weir_io_harvest(m->cfg.io, done, 16);
+	any = cnt > 0;
+	for (uint32_t i = 0; i < cnt; i++)
+		chain_done(m, done[i]->user);
+	for (struct weir_master_chain *c = m->chains, *next; c != NULL; c = next) {
+		next = c->next;
+		if (c->step_cnt == 0 && !c->busy) {
+			chain_end(m, c, 0);
+			any = true;
+		} else if (!c->busy && weir_io_ready(m->cfg.io)) {
+			submit(m, c);
+			any = true;
+		}
+	}
+	return any;
+}

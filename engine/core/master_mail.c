@@ -1,0 +1,270 @@
+#include "engine/core/master_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void
+weir_master_post(struct weir_master *m, uint32_t core, const struct weir_mail *mail)
+{
+	struct weir_runtime *rt = m->cfg.rt;
+
+	if (m->backlog_cnt == 0 && weir_mailbox_post(&rt->to_core[core], mail))
+		return;
+	if (m->backlog_cnt == m->backlog_cap) {
+		m->backlog_cap = m->backlog_cap == 0 ? 64 : m->backlog_cap * 2;
+		m->backlog = realloc(m->backlog, m->backlog_cap * sizeof(*m->backlog));
+		m->backlog_core = realloc(m->backlog_core, m->backlog_cap * sizeof(*m->backlog_core));
+		WEIR_ASSERT(m->backlog != NULL);
+		WEIR_ASSERT(m->backlog_core != NULL);
+	}
+	m->backlog[m->backlog_cnt] = *mail;
+	m->backlog_core[m->backlog_cnt++] = core;
+}
+
+void
+weir_master_post_task(struct weir_master *m, uint32_t task, struct weir_mail mail)
+{
+	mail.task = task;
+	weir_master_post(m, m->cfg.rt->tasks[task].core->idx, &mail);
+}
+
+bool
+weir_master_flush_backlog(struct weir_master *m)
+{
+	uint32_t done = 0;
+
+	while (done < m->backlog_cnt &&
+	       weir_mailbox_post(&m->cfg.rt->to_core[m->backlog_core[done]], &m->backlog[done]))
+		done++;
+	m->backlog_cnt -= done;
+	memmove(m->backlog, m->backlog + done, m->backlog_cnt * sizeof(*m->backlog));
+	memmove(m->backlog_core, m->backlog_core + done,
+		m->backlog_cnt * sizeof(*m->backlog_core));
+	return done > 0;
+}
+
+/* ---- splits ---- */
+
+static struct weir_enumerator *
+enumerator_of(struct weir_master *m, uint32_t task)
+{
+	const struct weir_task *t = &m->cfg.rt->tasks[task];
+	const uint32_t op = m->cfg.rt->cfg.plan->task[t->task_idx].op[0];
+
+	for (uint32_t i = 0; i < m->cfg.enumerator_cnt; i++)
+		if (m->cfg.enumerators[i].op == op)
+			return &m->cfg.enumerators[i];
+	return NULL;
+}
+
+static void
+give_split(struct weir_master *m, uint32_t task)
+{
+	struct weir_enumerator *e = enumerator_of(m, task);
+	const struct weir_plan *plan = m->cfg.rt->cfg.plan;
+	const struct weir_plan_task *pt = &plan->task[m->cfg.rt->tasks[task].task_idx];
+	struct weir_split_given *given;
+
+	WEIR_ASSERT(e != NULL);
+	given = weir_enumerator_next(e);
+	if (given == NULL) {
+		weir_master_post_task(m, task, (struct weir_mail){ .kind = WEIR_MAIL_NO_MORE });
+		return;
+	}
+	/* The reader of the split holds its time from now on; then the others may go on to the next. */
+	weir_master_post_task(m, task, (struct weir_mail){ .kind = WEIR_MAIL_SPLIT, .ptr = given });
+	for (uint32_t s = 0; s < pt->parallelism; s++)
+		weir_master_post_task(m, pt->first + s,
+				      (struct weir_mail){ .kind = WEIR_MAIL_HOLD,
+							  .stamp_ns = weir_enumerator_hold(e) });
+}
+
+/* ---- what cores say ---- */
+
+static void
+task_state(struct weir_master *m, uint32_t task, enum weir_coord_task_state state)
+{
+	const struct weir_attempt attempt = { .task = task };
+	struct weir_coord_event ev = { .kind = WEIR_COORD_TASK_STATE };
+
+	if (m->coord == NULL)
+		return;
+	ev.tasks.list = &attempt;
+	ev.tasks.cnt = 1;
+	ev.tasks.state = state;
+	weir_master_event(m, &ev);
+}
+
+static void
+take_file(struct weir_master *m, struct weir_core_file *f)
+{
+	struct weir_master_checkpoint *c = weir_master_find(m, f->checkpoint);
+
+	if (c != NULL) {
+		const uint64_t number = weir_master_add_file(m, f->name, f->bytes);
+		struct weir_manifest_segment *seg =
+			calloc(f->segment_cnt + 1, sizeof(*seg));
+
+		WEIR_ASSERT(seg != NULL);
+		for (uint32_t i = 0; i < f->segment_cnt; i++)
+			seg[i].seg = f->segments[i];
+		c->file[f->core] = number + 1;
+		free(c->segments[f->core]);
+		c->segments[f->core] = seg;
+		c->segment_cnt[f->core] = f->segment_cnt;
+		c->bytes += f->bytes;
+	} else {
+		/* Its checkpoint was given up meanwhile: nothing will ever name it. */
+		const uint64_t number = weir_master_add_file(m, f->name, f->bytes);
+
+		weir_master_delete(m, 0, &number, 1, false);
+	}
+	/* F1: pairs with the core's acquire; the list is copied. */
+	atomic_store_explicit(&f->busy, false, memory_order_release);
+}
+
+static void
+copy_ack(struct weir_task_ack *to, const struct weir_task_ack *from, uint32_t channels, uint32_t ports)
+{
+	uint32_t *finished = to->finished;
+	uint64_t *processed = to->processed;
+	int64_t *wm = to->channel_watermark_ns;
+	bool *idle = to->channel_idle;
+	uint64_t *produced = to->produced;
+
+	memcpy(to, from, sizeof(*to));
+	to->finished = finished;
+	to->processed = processed;
+	to->channel_watermark_ns = wm;
+	to->channel_idle = idle;
+	to->produced = produced;
+	memcpy(finished, from->finished, from->finished_cnt * sizeof(*finished));
+	memcpy(processed, from->processed, channels * sizeof(*processed));
+	memcpy(wm, from->channel_watermark_ns, channels * sizeof(*wm));
+	memcpy(idle, from->channel_idle, channels * sizeof(*idle));
+	memcpy(produced, from->produced, ports * sizeof(*produced));
+}
+
+static void
+take_ack(struct weir_master *m, uint32_t task, struct weir_task_ack *a)
+{
+	struct weir_task *t = &m->cfg.rt->tasks[task];
+	struct weir_master_checkpoint *c = weir_master_find(m, a->checkpoint);
+	struct weir_coord_event ev = { .kind = WEIR_COORD_ACK };
+	struct weir_part part = { .kind = WEIR_PART_PRIVATE };
+
+	ev.ack.id = a->checkpoint;
+	ev.ack.from.task = task;
+	ev.ack.operators_finished = a->ended;
+	if (c != NULL) {
+		copy_ack(&m->task[task].ack, a, t->channel_cnt, t->port_cnt);
+		m->task[task].acked = true;
+		c->last = *a;
+		if (a->has_file && c->file[t->core->idx] != 0) {
+			part.file = c->file[t->core->idx] - 1;
+			ev.ack.parts = &part;
+			ev.ack.part_cnt = 1;
+		}
+	}
+	/* B1: pairs with the core's acquire; all is copied. */
+	atomic_store_explicit(&a->busy, false, memory_order_release);
+	weir_master_event(m, &ev);
+}
+
+static enum weir_reason
+reason_of(uint32_t why)
+{
+	switch ((enum weir_handler_reason)why) {
+	case WEIR_ABORT_SUBSUMED:
+	case WEIR_ABORT_SUBSUMED_AT_START:
+		return WEIR_REASON_CHECKPOINT_DECLINED_SUBSUMED;
+	case WEIR_ABORT_CANCELLED:
+		return WEIR_REASON_CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER;
+	case WEIR_ABORT_INPUT_END:
+		return WEIR_REASON_CHECKPOINT_DECLINED_INPUT_END_OF_STREAM;
+	}
+	return WEIR_REASON_CHECKPOINT_DECLINED;
+}
+
+static void
+decline(struct weir_master *m, const struct weir_mail *mail, enum weir_reason reason)
+{
+	struct weir_coord_event ev = { .kind = WEIR_COORD_DECLINE, .reason = reason };
+
+	ev.message.id = mail->id;
+	ev.message.from.task = mail->task;
+	weir_master_event(m, &ev);
+}
+
+static void
+task_failed(struct weir_master *m, const struct weir_mail *mail)
+{
+	task_state(m, mail->task, WEIR_COORD_TASK_FAILED);
+	weir_master_fail(m, mail->ptr);
+}
+
+static void
+take_one(struct weir_master *m, const struct weir_mail *mail)
+{
+	struct weir_master_task *t = &m->task[mail->task];
+
+	switch ((enum weir_mail_kind)mail->kind) {
+	case WEIR_MAIL_RUNNING:
+		t->running = true;
+		m->running_cnt++;
+		task_state(m, mail->task, WEIR_COORD_TASK_RUNNING);
+		break;
+	case WEIR_MAIL_WANT_SPLIT:
+		give_split(m, mail->task);
+		break;
+	case WEIR_MAIL_FILE:
+		take_file(m, mail->ptr);
+		break;
+	case WEIR_MAIL_ACK:
+		take_ack(m, mail->task, mail->ptr);
+		break;
+	case WEIR_MAIL_DECLINE:
+		decline(m, mail, reason_of(mail->flags));
+		break;
+	case WEIR_MAIL_SNAPSHOT_FAILED:
+		m->decline = *(const struct weir_error *)mail->ptr;
+		decline(m, mail, WEIR_REASON_CHECKPOINT_ASYNC_EXCEPTION);
+		break;
+	case WEIR_MAIL_END_OF_DATA:
+		t->end_of_data = true;
+		m->end_cnt++;
+		break;
+	case WEIR_MAIL_PRECOMMITTED:
+		t->precommitted = true;
+		m->precommitted_cnt++;
+		break;
+	case WEIR_MAIL_FINISHED:
+		t->finished = true;
+		m->finished_cnt++;
+		task_state(m, mail->task, WEIR_COORD_TASK_FINISHED);
+		break;
+	case WEIR_MAIL_FAILED:
+		task_failed(m, mail);
+		break;
+	case WEIR_MAIL_WARNING:
+		if (m->cfg.warning != NULL)
+			m->cfg.warning(m->cfg.arg, mail->ptr);
+		break;
+	default:
+		WEIR_ASSERT(!"a message that the master knows");
+	}
+}
+
+bool
+weir_master_take_mail(struct weir_master *m)
+{
+	struct weir_mail mail;
+	bool any = false;
+
+	for (uint32_t c = 0; c < m->cfg.rt->cfg.plan->core_cnt; c++)
+		while (weir_mailbox_take(&m->cfg.rt->from_core[c], &mail)) {
+			take_one(m, &mail);
+			any = true;
+		}
+	return any;
+}

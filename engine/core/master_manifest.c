@@ -1,0 +1,267 @@
+#include "engine/core/master_priv.h"
+#include "engine/core/subtask_blob.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Set-up memory of one manifest: everything freed together. */
+struct pool {
+	void **p;
+	uint32_t cnt, cap;
+};
+
+static void *
+take(struct pool *pool, size_t bytes)
+{
+	void *p = calloc(1, bytes + 1);
+
+	WEIR_ASSERT(p != NULL);
+	if (pool->cnt == pool->cap) {
+		pool->cap = pool->cap == 0 ? 64 : pool->cap * 2;
+		pool->p = realloc(pool->p, pool->cap * sizeof(*pool->p));
+		WEIR_ASSERT(pool->p != NULL);
+	}
+	pool->p[pool->cnt++] = p;
+	return p;
+}
+
+static void
+give_back(struct pool *pool)
+{
+	for (uint32_t i = 0; i < pool->cnt; i++)
+		free(pool->p[i]);
+	free(pool->p);
+}
+
+static void
+put_segments(struct weir_master *m, struct pool *pool, const struct weir_master_checkpoint *c,
+	     const uint32_t *file_idx, uint32_t op, uint32_t subtask, struct weir_manifest_subtask *s)
+{
+	const uint32_t cores = m->cfg.rt->cfg.plan->core_cnt;
+	struct weir_manifest_segment *list;
+	uint32_t cnt = 0;
+
+	for (uint32_t k = 0; k < cores; k++)
+		for (uint32_t i = 0; i < c->segment_cnt[k]; i++)
+			cnt += c->segments[k][i].seg.operator_idx == op &&
+			       c->segments[k][i].seg.subtask == subtask;
+	list = take(pool, cnt * sizeof(*list));
+	s->segments = list;
+	for (uint32_t k = 0; k < cores; k++)
+		for (uint32_t i = 0; i < c->segment_cnt[k]; i++) {
+			if (c->segments[k][i].seg.operator_idx != op ||
+			    c->segments[k][i].seg.subtask != subtask)
+				continue;
+			list[s->segment_cnt] = c->segments[k][i];
+			list[s->segment_cnt++].file_idx = file_idx[k];
+		}
+}
+
+static void
+put_splits(struct pool *pool, const struct weir_task_ack *a, struct weir_manifest_subtask *s)
+{
+	struct weir_manifest_split *cur = take(pool, a->current_cnt * sizeof(*cur));
+	struct weir_position *pos = take(pool, a->current_cnt * sizeof(*pos));
+	uint32_t *finished = take(pool, a->finished_cnt * sizeof(*finished));
+
+	memcpy(finished, a->finished, a->finished_cnt * sizeof(*finished));
+	s->finished_splits = finished;
+	s->finished_split_cnt = a->finished_cnt;
+	for (uint32_t i = 0; i < a->current_cnt; i++) {
+		pos[i] = a->current[i].position;
+		cur[i] = (struct weir_manifest_split){ .split_idx = a->current[i].idx,
+						       .position = { &pos[i], sizeof(pos[i]) } };
+	}
+	s->current_splits = cur;
+	s->current_split_cnt = a->current_cnt;
+	s->bytes_in = a->source_bytes;
+}
+
+static void
+put_blob(struct pool *pool, const struct weir_task_ack *a, bool sink, struct weir_manifest_subtask *s)
+{
+	const uint32_t cnt = sink ? a->pending_cnt : 0;
+	const size_t len = sizeof(struct weir_subtask_blob) + cnt * sizeof(a->pending[0]);
+	struct weir_subtask_blob *b = take(pool, len);
+
+	b->version = WEIR_SUBTASK_BLOB_VERSION;
+	b->flags = a->ended ? WEIR_SUBTASK_ENDED : 0;
+	b->pending_cnt = cnt;
+	memcpy(b->pending, a->pending, cnt * sizeof(a->pending[0]));
+	s->blob = (struct weir_blob){ b, len };
+}
+
+/* Numbers of the manifest's edges: those of the plan that have channels. */
+static uint32_t
+edge_number(const struct weir_plan *plan, uint32_t edge)
+{
+	uint32_t n = 0;
+
+	for (uint32_t e = 0; e < edge; e++)
+		n += !plan->edge[e].chained;
+	return n;
+}
+
+static void
+put_channels(struct weir_master *m, struct pool *pool, const struct weir_task *t, bool head,
+	     uint32_t op, const struct weir_task_ack *a, struct weir_manifest_subtask *s)
+{
+	const struct weir_plan *plan = m->cfg.rt->cfg.plan;
+	struct weir_manifest_input *in = take(pool, t->channel_cnt * sizeof(*in));
+	struct weir_manifest_output *out = take(pool, t->port_cnt * sizeof(*out));
+	uint32_t n = 0;
+
+	s->inputs = in;
+	s->outputs = out;
+	for (uint32_t c = 0; head && c < t->channel_cnt; c++)
+		in[s->input_cnt++] = (struct weir_manifest_input){
+			.edge_idx = edge_number(plan, t->channels[c].edge),
+			.producer = t->channels[c].producer,
+			.processed_seq = a->processed[c],
+			.watermark_ns = a->channel_watermark_ns[c],
+			.idle = a->channel_idle[c]
+		};
+	for (uint32_t e = 0; e < t->emitter_cnt; e++) {
+		const uint32_t edge = t->emitters[e].ports[0].edge;
+
+		for (uint32_t p = 0; p < t->emitters[e].port_cnt; p++, n++) {
+			if (plan->edge[edge].from != op)
+				continue;
+			out[s->output_cnt++] = (struct weir_manifest_output){
+				.edge_idx = edge_number(plan, edge),
+				.consumer = plan->edge[edge].partitioner == WEIR_FORWARD ?
+						    t->subtask :
+						    p,
+				.produced_seq = a->produced[n]
+			};
+		}
+	}
+}
+
+static void
+put_subtask(struct weir_master *m, struct pool *pool, const struct weir_master_checkpoint *c,
+	    const uint32_t *file_idx, uint32_t op, uint32_t subtask, struct weir_manifest_subtask *s)
+{
+	const struct weir_plan_operator_info *o = &m->cfg.rt->cfg.plan->op[op];
+	const struct weir_task *t = weir_runtime_task(m->cfg.rt, op, subtask);
+	const struct weir_master_task *mt = &m->task[t->number];
+	const struct weir_task_ack *a = &mt->ack;
+	const uint32_t k = o->chain_idx;
+	uint64_t *dropped = take(pool, WEIR_REASONS_MAX * sizeof(*dropped));
+
+	*s = (struct weir_manifest_subtask){ .watermark_ns = WEIR_TIME_NONE };
+	s->dropped = dropped;
+	s->dropped_cnt = t->ctx[k]->reason_cnt;
+	/* C14: it had finished when the checkpoint was planned; what it said last stands. */
+	s->finished = a->checkpoint != c->id;
+	if (!mt->acked)
+		return;
+	s->watermark_ns = a->op[k].watermark_ns;
+	s->rows_in = a->op[k].rows_in;
+	s->rows_out = a->op[k].rows_out;
+	s->truncated = a->op[k].truncated;
+	memcpy(dropped, a->op[k].dropped, WEIR_REASONS_MAX * sizeof(*dropped));
+	if (k == 0 && t->readers != NULL) {
+		put_splits(pool, a, s);
+		s->rows_in = a->source_rows;
+	}
+	put_blob(pool, a, k + 1 == t->ctx_cnt && t->sink != NULL, s);
+	if (!s->finished) {
+		put_segments(m, pool, c, file_idx, op, subtask, s);
+		put_channels(m, pool, t, k == 0, op, a, s);
+	}
+}
+
+static void
+put_operator(struct weir_master *m, struct pool *pool, const struct weir_master_checkpoint *c,
+	     const uint32_t *file_idx, uint32_t op, struct weir_manifest_operator *mo)
+{
+	const struct weir_plan_operator_info *o = &m->cfg.rt->cfg.plan->op[op];
+	struct weir_manifest_state *states = take(pool, o->op.state_cnt * sizeof(*states));
+	struct weir_manifest_subtask *subs = take(pool, o->parallelism * sizeof(*subs));
+	const struct weir_operator_ctx *ctx = weir_runtime_ctx(m->cfg.rt, op, 0);
+
+	*mo = (struct weir_manifest_operator){ .id = o->id,
+					       .type = o->type,
+					       .reasons = ctx->reasons,
+					       .reason_cnt = ctx->reason_cnt,
+					       .states = states,
+					       .state_cnt = o->op.state_cnt,
+					       .subtasks = subs,
+					       .subtask_cnt = o->parallelism,
+					       .finished = true };
+	for (uint32_t s = 0; s < o->op.state_cnt; s++) {
+		const struct weir_state_decl *d = &o->op.states[s];
+		const uint32_t bytes = d->key_bytes > 0 ? d->key_bytes : o->key.bytes;
+
+		states[s] = (struct weir_manifest_state){ .name = d->name,
+							  .key_kind = bytes > 0 ? 0 : 1,
+							  .key_bytes = bytes,
+							  .value_bytes = d->value_bytes };
+	}
+	for (uint32_t i = 0; i < o->parallelism; i++) {
+		put_subtask(m, pool, c, file_idx, op, i, &subs[i]);
+		mo->finished &= subs[i].finished;
+	}
+	for (uint32_t i = 0; i < m->cfg.enumerator_cnt; i++)
+		if (m->cfg.enumerators[i].op == op) {
+			size_t len = 0;
+			void *list = weir_enumerator_encode(&m->cfg.enumerators[i], &len);
+			void *copy = take(pool, len);
+
+			WEIR_ASSERT(list != NULL);
+			memcpy(copy, list, len);
+			free(list);
+			mo->coordinator = (struct weir_blob){ copy, len };
+		}
+}
+
+int
+weir_master_manifest(struct weir_master *m, struct weir_master_checkpoint *c, uint8_t **bytes,
+		     size_t *len, struct weir_error *err)
+{
+	const struct weir_plan *plan = m->cfg.rt->cfg.plan;
+	struct pool pool = { 0 };
+	struct weir_manifest man = { .weir_version = WEIR_VERSION,
+				     .job = m->cfg.job,
+				     .run_id = m->cfg.run_id,
+				     .attempt = m->cfg.rt->cfg.attempt,
+				     .checkpoint_id = c->id,
+				     .kind = c->final    ? WEIR_MANIFEST_FINAL :
+					     c->periodic ? WEIR_MANIFEST_PERIODIC :
+							   WEIR_MANIFEST_MANUAL,
+				     .max_parallelism = plan->max_parallelism,
+				     .trigger_ns = c->trigger_wall_ns };
+	struct weir_manifest_operator *ops = take(&pool, plan->op_cnt * sizeof(*ops));
+	struct weir_manifest_edge *edges = take(&pool, plan->edge_cnt * sizeof(*edges));
+	struct weir_manifest_file *files = take(&pool, plan->core_cnt * sizeof(*files));
+	uint32_t *file_idx = take(&pool, plan->core_cnt * sizeof(*file_idx));
+	uint32_t inputs[WEIR_OPERATORS_MAX * 2] = { 0 };
+	int rc;
+
+	for (uint32_t k = 0; k < plan->core_cnt; k++) {
+		if (c->file[k] == 0)
+			continue;
+		file_idx[k] = man.file_cnt;
+		files[man.file_cnt++] =
+			(struct weir_manifest_file){ .name = m->file[c->file[k] - 1].name,
+						     .length = m->file[c->file[k] - 1].bytes };
+	}
+	for (uint32_t e = 0; e < plan->edge_cnt; e++)
+		if (!plan->edge[e].chained)
+			edges[man.edge_cnt++] = (struct weir_manifest_edge){
+				.from_idx = plan->edge[e].from,
+				.to_idx = plan->edge[e].to,
+				.input = inputs[plan->edge[e].to]++,
+				.partitioner = weir_partitioner_name(plan->edge[e].partitioner)
+			};
+	for (uint32_t o = 0; o < plan->op_cnt; o++)
+		put_operator(m, &pool, c, file_idx, o, &ops[o]);
+	man.operators = ops;
+	man.operator_cnt = plan->op_cnt;
+	man.edges = edges;
+	man.files = files;
+	rc = weir_manifest_encode(&man, bytes, len, err);
+	give_back(&pool);
+	return rc;
+}

@@ -1,0 +1,112 @@
+#ifndef WEIR_ENGINE_CORE_MASTER_PRIV_H
+#define WEIR_ENGINE_CORE_MASTER_PRIV_H
+
+/* What the files of the master share. */
+
+#include "engine/core/master.h"
+
+#define WEIR_MASTER_PENDING 8u /* checkpoints under way at once, aborted ones included */
+#define WEIR_MASTER_PATH    1100u
+
+/* A data file that some checkpoint names or named; its number is what the coordinator calls it by. */
+struct weir_master_file {
+	char *name;
+	uint64_t bytes;
+};
+
+/* A checkpoint being taken. */
+struct weir_master_checkpoint {
+	uint64_t id; /* 0: free */
+	bool final;
+	bool periodic;
+	int64_t trigger_ns, trigger_wall_ns, triggered_ns;
+	uint64_t *file; /* per core: number + 1; 0: none */
+	struct weir_manifest_segment **segments; /* per core */
+	uint32_t *segment_cnt;
+	struct weir_task_ack last; /* numbers of the subtask that acknowledged last */
+	uint64_t bytes;
+};
+
+/* A copy of what a task acknowledged last; a finished one stays in later manifests. */
+struct weir_master_task {
+	struct weir_task_ack ack;
+	bool acked; /* ever */
+	bool finished;
+	bool end_of_data;
+	bool running;
+	bool precommitted;
+};
+
+/* A sequence of file work, one request after the other. */
+enum weir_chain_kind { WEIR_CHAIN_FINALIZE, WEIR_CHAIN_DELETE };
+
+struct weir_chain_step {
+	enum weir_io_kind kind;
+	char path[WEIR_MASTER_PATH];
+	char path2[WEIR_MASTER_PATH];
+};
+
+struct weir_master_chain {
+	struct weir_master_chain *next;
+	enum weir_chain_kind kind;
+	uint64_t id;
+	struct weir_chain_step *step;
+	uint32_t step_cnt, step_cap, at;
+	struct weir_io_req req;
+	bool busy;
+	int handle;
+	uint8_t *bytes;
+	size_t len;
+	bool answer; /* DELETE: the coordinator waits for it */
+};
+
+struct weir_master {
+	struct weir_master_config cfg;
+	struct weir_coordinator *coord;
+	struct weir_master_task *task;
+	struct weir_master_checkpoint checkpoint[WEIR_MASTER_PENDING];
+	struct weir_master_file *file;
+	uint64_t file_cnt, file_cap;
+	struct weir_master_chain *chains;
+	struct weir_mail *backlog; /* mail that a core had no room for, in order */
+	uint32_t *backlog_core;
+	uint32_t backlog_cnt, backlog_cap;
+	uint64_t reserved_id;
+	int64_t now_ns, wall_ns, base_ns; /* base: the coordinator's time 0 */
+	uint32_t running_cnt, finished_cnt, end_cnt, precommitted_cnt;
+	uint64_t requests; /* final checkpoints asked for */
+	uint64_t final_request;
+	bool final_asked;
+	bool job_running;
+	bool committing;
+	bool stopping;
+	enum weir_master_end end;
+	struct weir_error error;
+	struct weir_error decline; /* text of the last failed snapshot */
+	struct weir_rng rng;
+	struct weir_master_counts counts;
+};
+
+/* master.c */
+void weir_master_event(struct weir_master *m, const struct weir_coord_event *event);
+void weir_master_fail(struct weir_master *m, const struct weir_error *err);
+struct weir_master_checkpoint *weir_master_find(struct weir_master *m, uint64_t id);
+
+/* master_mail.c */
+void weir_master_post(struct weir_master *m, uint32_t core, const struct weir_mail *mail);
+void weir_master_post_task(struct weir_master *m, uint32_t task, struct weir_mail mail);
+bool weir_master_flush_backlog(struct weir_master *m);
+bool weir_master_take_mail(struct weir_master *m);
+
+/* master_manifest.c: the bytes of checkpoint c's manifest. */
+WEIR_MUST_USE int weir_master_manifest(struct weir_master *m, struct weir_master_checkpoint *c,
+				       uint8_t **bytes, size_t *len, struct weir_error *err);
+
+/* master_files.c */
+uint64_t weir_master_add_file(struct weir_master *m, const char *name, uint64_t bytes);
+void weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *c);
+void weir_master_delete(struct weir_master *m, uint64_t id, const uint64_t *files, uint32_t cnt,
+			bool answer);
+bool weir_master_step_chains(struct weir_master *m);
+
+#endif /* WEIR_ENGINE_CORE_MASTER_PRIV_H */
