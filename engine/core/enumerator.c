@@ -147,8 +147,8 @@ weir_enumerator_decode(struct weir_enumerator *e, const void *bytes, size_t len,
 			.name = name, .begin = r.begin, .end = r.end, .hold_ns = r.hold_ns
 		};
 		memcpy(s.word, r.word, sizeof(s.word));
-		rc = name != NULL ? weir_splits_add((struct weir_splits *)&e->list, &s) :
-				    WEIR_ERR_FAILED;
+		rc = name != NULL ? weir_splits_add((struct weir_splits *)&e->list, &s)
+				  : WEIR_ERR_FAILED;
 		free(name);
 		if (rc != 0)
 			return weir_fail(err, WEIR_ERR_FAILED, "no memory for the list of splits");

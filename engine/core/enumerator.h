@@ -2,9 +2,9 @@
 #define WEIR_ENGINE_CORE_ENUMERATOR_H
 
 /*
- * weir_enumerator: hands the splits of one source to its subtasks, in list order, as they ask. It keeps nothing that a
- * checkpoint would need but the list itself: what remains to be handed out is the list less what the subtasks' snapshots
- * name as finished or current.
+ * weir_enumerator: hands the splits of one source to its subtasks, in list order, as they ask. It
+ * keeps nothing that a checkpoint would need but the list itself: what remains to be handed out is
+ * the list less what the subtasks' snapshots name as finished or current.
  *
  * Threads: control thread. Ownership: owns its list.
  */
@@ -21,7 +21,8 @@ struct weir_enumerator {
 };
 
 /* Make the list. 0, or the connector's code and text. */
-WEIR_MUST_USE int weir_enumerator_list(struct weir_enumerator *e, const struct weir_connector *connector,
+WEIR_MUST_USE int weir_enumerator_list(struct weir_enumerator *e,
+				       const struct weir_connector *connector,
 				       const struct weir_params *params, uint32_t parallelism,
 				       struct weir_error *err);
 void weir_enumerator_fini(struct weir_enumerator *e);

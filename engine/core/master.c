@@ -95,9 +95,9 @@ checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason reason)
 	if (c == NULL)
 		return;
 	done.kind = c->final ? "final" : c->periodic ? "periodic" : "manual";
-	done.status = reason == WEIR_REASON_NONE ? "completed" :
-		      weir_reason_counts(reason) ? "failed" :
-						   "aborted";
+	done.status = reason == WEIR_REASON_NONE   ? "completed"
+		      : weir_reason_counts(reason) ? "failed"
+						   : "aborted";
 	done.reason = reason == WEIR_REASON_NONE ? "" : weir_reason_text(reason);
 	done.trigger_wall_ns = c->trigger_wall_ns;
 	done.duration_ns = m->now_ns - c->trigger_ns;
@@ -296,8 +296,8 @@ create_coordinator(struct weir_master *m)
 	struct weir_coord_vertex vertex[WEIR_OPERATORS_MAX * 2];
 	struct weir_coord_edge edge[WEIR_OPERATORS_MAX * 4];
 	struct weir_coordinator_config cc = {
-		.interval_ms = m->cfg.interval_ns > 0 ? to_ms(m->cfg.interval_ns) :
-							WEIR_COORD_NO_INTERVAL,
+		.interval_ms =
+			m->cfg.interval_ns > 0 ? to_ms(m->cfg.interval_ns) : WEIR_COORD_NO_INTERVAL,
 		.backlog_interval_ms = WEIR_COORD_NO_INTERVAL,
 		.min_pause_ms = to_ms(m->cfg.min_pause_ns),
 		.timeout_ms = to_ms(m->cfg.timeout_ns),
@@ -319,11 +319,11 @@ create_coordinator(struct weir_master *m)
 		vertex[i] = (struct weir_coord_vertex){ .parallelism = plan->task[i].parallelism };
 	for (uint32_t e = 0; e < plan->edge_cnt; e++)
 		if (!plan->edge[e].chained)
-			edge[edges++] = (struct weir_coord_edge){
-				.up = plan->op[plan->edge[e].from].task,
-				.down = plan->op[plan->edge[e].to].task,
-				.pointwise = plan->edge[e].partitioner == WEIR_FORWARD
-			};
+			edge[edges++] =
+				(struct weir_coord_edge){ .up = plan->op[plan->edge[e].from].task,
+							  .down = plan->op[plan->edge[e].to].task,
+							  .pointwise = plan->edge[e].partitioner ==
+								       WEIR_FORWARD };
 	cc.graph.vertices = vertex;
 	cc.graph.vertex_cnt = plan->task_cnt;
 	cc.graph.edges = edge;
@@ -331,7 +331,8 @@ create_coordinator(struct weir_master *m)
 	m->coord = weir_coordinator_create(&cc);
 }
 
-/* Checkpoints that earlier attempts of this run left: the coordinator keeps, counts and deletes them (K10). */
+/* Checkpoints that earlier attempts of this run left: the coordinator keeps, counts and deletes
+ * them (K10). */
 static void
 recover(struct weir_master *m)
 {
@@ -347,11 +348,10 @@ recover(struct weir_master *m)
 		parts[i] = calloc(man->file_cnt + 1, sizeof(**parts));
 		WEIR_ASSERT(parts[i] != NULL);
 		for (uint32_t f = 0; f < man->file_cnt; f++)
-			parts[i][f] = (struct weir_part){
-				.kind = WEIR_PART_PRIVATE,
-				.file = weir_master_add_file(m, man->files[f].name,
-							     man->files[f].length)
-			};
+			parts[i][f] = (struct weir_part){ .kind = WEIR_PART_PRIVATE,
+							  .file = weir_master_add_file(
+								  m, man->files[f].name,
+								  man->files[f].length) };
 		own[i] = (struct weir_snapshot){ .id = man->checkpoint_id,
 						 .kind = WEIR_REQUEST_CHECKPOINT,
 						 .claimed = true,
@@ -414,11 +414,11 @@ weir_master_create(const struct weir_master_config *config, int64_t now_ns, int6
 			&plan->task[plan->op[config->enumerators[i].op].task];
 
 		for (uint32_t s = 0; s < pt->parallelism; s++)
-			weir_master_post_task(m, pt->first + s,
-					      (struct weir_mail){
-						      .kind = WEIR_MAIL_HOLD,
-						      .stamp_ns = weir_enumerator_hold(
-							      &config->enumerators[i]) });
+			weir_master_post_task(
+				m, pt->first + s,
+				(struct weir_mail){ .kind = WEIR_MAIL_HOLD,
+						    .stamp_ns = weir_enumerator_hold(
+							    &config->enumerators[i]) });
 	}
 	if (config->job_dir == NULL)
 		return m;
@@ -499,8 +499,7 @@ step_end(struct weir_master *m)
 	if (m->coord == NULL && !m->committing && m->precommitted_cnt == all) {
 		m->committing = true;
 		for (uint32_t i = 0; i < all; i++)
-			weir_master_post_task(m, i,
-					      (struct weir_mail){ .kind = WEIR_MAIL_COMMIT });
+			weir_master_post_task(m, i, (struct weir_mail){ .kind = WEIR_MAIL_COMMIT });
 	}
 }
 

@@ -2,8 +2,9 @@
 #define WEIR_ENGINE_CORE_MASTER_H
 
 /*
- * weir_master: the control side of a running job: it carries messages between the cores and the pure checkpoint
- * coordinator, hands out splits, makes manifests durable, deletes what no checkpoint names, and knows how the job ends.
+ * weir_master: the control side of a running job: it carries messages between the cores and the
+ * pure checkpoint coordinator, hands out splits, makes manifests durable, deletes what no
+ * checkpoint names, and knows how the job ends.
  *
  *     cores  <-- mail -->  master_step  <-- events, updates -->  coordinator
  *                              |  requests, completions
@@ -15,9 +16,9 @@
  * Failure:   a job that fails ends with weir_master_end FAILED and the error that did it.
  */
 
+#include "engine/base/rng.h"
 #include "engine/checkpoint/coordinator.h"
 #include "engine/checkpoint/manifest.h"
-#include "engine/base/rng.h"
 #include "engine/core/enumerator.h"
 #include "engine/core/runtime.h"
 
@@ -41,7 +42,7 @@ struct weir_master_config {
 	struct weir_runtime *rt;
 	struct weir_enumerator *enumerators; /* one per source operator */
 	uint32_t enumerator_cnt;
-	struct weir_io *io; /* NULL: checkpoints off */
+	struct weir_io *io;  /* NULL: checkpoints off */
 	const char *job_dir; /* <dir>/<job>; NULL: checkpoints off */
 	const char *job;
 	const char *run_id;

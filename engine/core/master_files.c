@@ -1,6 +1,7 @@
 /*
- * File work of the master: a checkpoint's manifest becomes durable (K4, checkpointing.md §0), files that no checkpoint
- * names go. Each is a chain of requests, one after the other, never linked: the next goes when the last has succeeded.
+ * File work of the master: a checkpoint's manifest becomes durable (K4, checkpointing.md §0), files
+ * that no checkpoint names go. Each is a chain of requests, one after the other, never linked: the
+ * next goes when the last has succeeded.
  */
 #include "engine/core/master_priv.h"
 
@@ -117,7 +118,8 @@ weir_master_delete(struct weir_master *m, uint64_t id, const uint64_t *files, ui
 
 	chain->answer = answer;
 	if (id != 0) {
-		/* The manifest goes first: then it is no checkpoint any more, whatever happens to the rest. */
+		/* The manifest goes first: then it is no checkpoint any more, whatever happens to
+		 * the rest. */
 		chain_path(m, chain, WEIR_IO_UNLINK, id, "/manifest");
 		chain_path(m, chain, WEIR_IO_UNLINK, id, "/.manifest");
 		chain_path(m, chain, WEIR_IO_UNLINK, id, "");
@@ -158,16 +160,17 @@ chain_end(struct weir_master *m, struct weir_master_chain *c, int64_t result)
 	*at = c->next;
 	if (c->kind == WEIR_CHAIN_FINALIZE) {
 		/* From the rename on nobody knows whether the manifest is there (K7). */
-		const bool renamed = c->at < c->step_cnt && (c->step[c->at].kind == WEIR_IO_RENAME ||
-							     c->at + 2 >= c->step_cnt);
+		const bool renamed =
+			c->at < c->step_cnt &&
+			(c->step[c->at].kind == WEIR_IO_RENAME || c->at + 2 >= c->step_cnt);
 
 		if (result < 0)
 			weir_fail(&m->decline, WEIR_ERR_IO, "%s: %s", c->step[c->at].path,
 				  strerror((int)-result));
 		answer_finalize(m, c->id,
-				result >= 0 ? WEIR_COORD_OK :
-				renamed	    ? WEIR_COORD_UNKNOWN :
-					      WEIR_COORD_FAILED_IO);
+				result >= 0 ? WEIR_COORD_OK
+				: renamed   ? WEIR_COORD_UNKNOWN
+					    : WEIR_COORD_FAILED_IO);
 		weir_manifest_bytes_free(c->bytes);
 	} else if (c->answer) {
 		struct weir_coord_event ev = { .kind = WEIR_COORD_DELETED };

@@ -13,7 +13,8 @@ weir_master_post(struct weir_master *m, uint32_t core, const struct weir_mail *m
 	if (m->backlog_cnt == m->backlog_cap) {
 		m->backlog_cap = m->backlog_cap == 0 ? 64 : m->backlog_cap * 2;
 		m->backlog = realloc(m->backlog, m->backlog_cap * sizeof(*m->backlog));
-		m->backlog_core = realloc(m->backlog_core, m->backlog_cap * sizeof(*m->backlog_core));
+		m->backlog_core =
+			realloc(m->backlog_core, m->backlog_cap * sizeof(*m->backlog_core));
 		WEIR_ASSERT(m->backlog != NULL);
 		WEIR_ASSERT(m->backlog_core != NULL);
 	}
@@ -38,8 +39,7 @@ weir_master_flush_backlog(struct weir_master *m)
 		done++;
 	m->backlog_cnt -= done;
 	memmove(m->backlog, m->backlog + done, m->backlog_cnt * sizeof(*m->backlog));
-	memmove(m->backlog_core, m->backlog_core + done,
-		m->backlog_cnt * sizeof(*m->backlog_core));
+	memmove(m->backlog_core, m->backlog_core + done, m->backlog_cnt * sizeof(*m->backlog_core));
 	return done > 0;
 }
 
@@ -71,7 +71,8 @@ give_split(struct weir_master *m, uint32_t task)
 		weir_master_post_task(m, task, (struct weir_mail){ .kind = WEIR_MAIL_NO_MORE });
 		return;
 	}
-	/* The reader of the split holds its time from now on; then the others may go on to the next. */
+	/* The reader of the split holds its time from now on; then the others may go on to the
+	 * next. */
 	weir_master_post_task(m, task, (struct weir_mail){ .kind = WEIR_MAIL_SPLIT, .ptr = given });
 	for (uint32_t s = 0; s < pt->parallelism; s++)
 		weir_master_post_task(m, pt->first + s,
@@ -102,8 +103,7 @@ take_file(struct weir_master *m, struct weir_core_file *f)
 
 	if (c != NULL) {
 		const uint64_t number = weir_master_add_file(m, f->name, f->bytes);
-		struct weir_manifest_segment *seg =
-			calloc(f->segment_cnt + 1, sizeof(*seg));
+		struct weir_manifest_segment *seg = calloc(f->segment_cnt + 1, sizeof(*seg));
 
 		WEIR_ASSERT(seg != NULL);
 		for (uint32_t i = 0; i < f->segment_cnt; i++)
@@ -124,7 +124,8 @@ take_file(struct weir_master *m, struct weir_core_file *f)
 }
 
 static void
-copy_ack(struct weir_task_ack *to, const struct weir_task_ack *from, uint32_t channels, uint32_t ports)
+copy_ack(struct weir_task_ack *to, const struct weir_task_ack *from, uint32_t channels,
+	 uint32_t ports)
 {
 	uint32_t *finished = to->finished;
 	uint64_t *processed = to->processed;

@@ -35,7 +35,8 @@ give_back(struct pool *pool)
 
 static void
 put_segments(struct weir_master *m, struct pool *pool, const struct weir_master_checkpoint *c,
-	     const uint32_t *file_idx, uint32_t op, uint32_t subtask, struct weir_manifest_subtask *s)
+	     const uint32_t *file_idx, uint32_t op, uint32_t subtask,
+	     struct weir_manifest_subtask *s)
 {
 	const uint32_t cores = m->cfg.rt->cfg.plan->core_cnt;
 	struct weir_manifest_segment *list;
@@ -78,7 +79,8 @@ put_splits(struct pool *pool, const struct weir_task_ack *a, struct weir_manifes
 }
 
 static void
-put_blob(struct pool *pool, const struct weir_task_ack *a, bool sink, struct weir_manifest_subtask *s)
+put_blob(struct pool *pool, const struct weir_task_ack *a, bool sink,
+	 struct weir_manifest_subtask *s)
 {
 	const uint32_t cnt = sink ? a->pending_cnt : 0;
 	const size_t len = sizeof(struct weir_subtask_blob) + cnt * sizeof(a->pending[0]);
@@ -114,13 +116,13 @@ put_channels(struct weir_master *m, struct pool *pool, const struct weir_task *t
 	s->inputs = in;
 	s->outputs = out;
 	for (uint32_t c = 0; head && c < t->channel_cnt; c++)
-		in[s->input_cnt++] = (struct weir_manifest_input){
-			.edge_idx = edge_number(plan, t->channels[c].edge),
-			.producer = t->channels[c].producer,
-			.processed_seq = a->processed[c],
-			.watermark_ns = a->channel_watermark_ns[c],
-			.idle = a->channel_idle[c]
-		};
+		in[s->input_cnt++] =
+			(struct weir_manifest_input){ .edge_idx = edge_number(plan,
+									      t->channels[c].edge),
+						      .producer = t->channels[c].producer,
+						      .processed_seq = a->processed[c],
+						      .watermark_ns = a->channel_watermark_ns[c],
+						      .idle = a->channel_idle[c] };
 	for (uint32_t e = 0; e < t->emitter_cnt; e++) {
 		const uint32_t edge = t->emitters[e].ports[0].edge;
 
@@ -129,9 +131,9 @@ put_channels(struct weir_master *m, struct pool *pool, const struct weir_task *t
 				continue;
 			out[s->output_cnt++] = (struct weir_manifest_output){
 				.edge_idx = edge_number(plan, edge),
-				.consumer = plan->edge[edge].partitioner == WEIR_FORWARD ?
-						    t->subtask :
-						    p,
+				.consumer = plan->edge[edge].partitioner == WEIR_FORWARD
+						    ? t->subtask
+						    : p,
 				.produced_seq = a->produced[n]
 			};
 		}
@@ -140,7 +142,8 @@ put_channels(struct weir_master *m, struct pool *pool, const struct weir_task *t
 
 static void
 put_subtask(struct weir_master *m, struct pool *pool, const struct weir_master_checkpoint *c,
-	    const uint32_t *file_idx, uint32_t op, uint32_t subtask, struct weir_manifest_subtask *s)
+	    const uint32_t *file_idx, uint32_t op, uint32_t subtask,
+	    struct weir_manifest_subtask *s)
 {
 	const struct weir_plan_operator_info *o = &m->cfg.rt->cfg.plan->op[op];
 	const struct weir_task *t = weir_runtime_task(m->cfg.rt, op, subtask);
@@ -227,9 +230,9 @@ weir_master_manifest(struct weir_master *m, struct weir_master_checkpoint *c, ui
 				     .run_id = m->cfg.run_id,
 				     .attempt = m->cfg.rt->cfg.attempt,
 				     .checkpoint_id = c->id,
-				     .kind = c->final    ? WEIR_MANIFEST_FINAL :
-					     c->periodic ? WEIR_MANIFEST_PERIODIC :
-							   WEIR_MANIFEST_MANUAL,
+				     .kind = c->final	   ? WEIR_MANIFEST_FINAL
+					     : c->periodic ? WEIR_MANIFEST_PERIODIC
+							   : WEIR_MANIFEST_MANUAL,
 				     .max_parallelism = plan->max_parallelism,
 				     .trigger_ns = c->trigger_wall_ns };
 	struct weir_manifest_operator *ops = take(&pool, plan->op_cnt * sizeof(*ops));

@@ -8,7 +8,8 @@
 #define WEIR_MASTER_PENDING 8u /* checkpoints under way at once, aborted ones included */
 #define WEIR_MASTER_PATH    1100u
 
-/* A data file that some checkpoint names or named; its number is what the coordinator calls it by. */
+/* A data file that some checkpoint names or named; its number is what the coordinator calls it by.
+ */
 struct weir_master_file {
 	char *name;
 	uint64_t bytes;
@@ -20,7 +21,7 @@ struct weir_master_checkpoint {
 	bool final;
 	bool periodic;
 	int64_t trigger_ns, trigger_wall_ns, triggered_ns;
-	uint64_t *file; /* per core: number + 1; 0: none */
+	uint64_t *file;				 /* per core: number + 1; 0: none */
 	struct weir_manifest_segment **segments; /* per core */
 	uint32_t *segment_cnt;
 	struct weir_task_ack last; /* numbers of the subtask that acknowledged last */

@@ -48,7 +48,7 @@ struct weir_task_input {
 	uint32_t edge;	   /* of the plan */
 	uint32_t producer; /* subtask */
 	const struct weir_layout *layout;
-	bool ended;	   /* end of data has come */
+	bool ended;	    /* end of data has come */
 	uint64_t processed; /* frames: k of the cut; counts from this attempt's start, like m */
 };
 
@@ -80,7 +80,8 @@ struct weir_task_ack {
 	int64_t *channel_watermark_ns;
 	bool *channel_idle;
 	uint64_t *produced; /* per output channel: m */
-	/* Core clock: last barrier in; synchronous part over; durable. Alignment ended at aligned_ns. */
+	/* Core clock: last barrier in; synchronous part over; durable. Alignment ended at
+	 * aligned_ns. */
 	int64_t aligned_ns, frozen_ns, posted_ns;
 	int64_t alignment_ns;
 	uint64_t alignment_bytes;
@@ -126,8 +127,8 @@ struct weir_task {
 	uint64_t snapshot; /* id; 0: none */
 	uint64_t sliced;   /* id of the last checkpoint whose pages are all handed over */
 	uint32_t slice_ctx, slice_state; /* next state to hand over */
-	int64_t triggered_ns; /* core clock when the last barrier was in */
-	struct weir_task_ack *ack; /* being filled */
+	int64_t triggered_ns;		 /* core clock when the last barrier was in */
+	struct weir_task_ack *ack;	 /* being filled */
 	struct weir_task_ack acks[WEIR_TASK_ACKS];
 	uint32_t ack_next;
 	uint64_t final_snapshot; /* first snapshot that covers everything; 0: none yet */
