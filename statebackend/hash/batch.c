@@ -1,7 +1,7 @@
 /* Look-ups by batch, the plain form: any key, row by row. The staged kernels are in kernel_inl.h.
  */
 
-#include "statebackend/hash/hash_priv.h"
+#include "statebackend/hash/kernel.h"
 
 #include <string.h>
 
@@ -92,36 +92,99 @@ plain_batch(struct table *t, const struct weir_keys *keys, const uint16_t *sel, 
 }
 
 void
-plain_add_u64(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
-	      const uint64_t *add, uint64_t *sums)
+plain_add_u64(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t from,
+	      uint32_t n, const uint64_t *add, uint64_t *sums)
 {
 	const struct kstate *st = (const struct kstate *)(const void *)t->pub.state;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = from; i < n; i++) {
 		const uint32_t row = sel != NULL ? sel[i] : i;
 		uint64_t *v = (uint64_t *)(void *)(upsert_row(t, keys, row) + st->l.value_at);
 
 		*v += add[row];
-		if (sums != NULL)
-			sums[i] = *v;
+		sums[i] = *v;
 	}
+}
+
+/* Keys of a batch as a dense array of numbers; the column itself where it is one already. */
+static const uint64_t *
+numbers_of(const struct layout *l, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
+	   uint64_t *room)
+{
+	const uint64_t *column = keys->fixed;
+
+	if (l->key_bytes != 8) {
+		for (uint32_t i = 0; i < n; i++)
+			room[i] = number_at(keys->fixed, l->key_bytes, sel != NULL ? sel[i] : i);
+		return room;
+	}
+	if (sel == NULL && (uintptr_t)column % 8 == 0)
+		return column;
+	for (uint32_t i = 0; i < n; i++)
+		room[i] = number_at(column, 8, sel != NULL ? sel[i] : i);
+	return room;
+}
+
+static const uint64_t *
+addends_of(const uint64_t *add, const uint16_t *sel, uint32_t n, uint64_t *room)
+{
+	if (sel == NULL)
+		return add;
+	for (uint32_t i = 0; i < n; i++)
+		room[i] = add[sel[i]];
+	return room;
 }
 
 void
 hash_batch(struct weir_table *pub, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
 	   void **values)
 {
+	struct table *t = (struct table *)(void *)pub;
+	const struct kstate *st = (const struct kstate *)(const void *)pub->state;
+	const uint64_t moves = st->moves;
+	uint64_t room[WEIR_STATE_BATCH_MAX];
+
 	WEIR_ASSERT(n <= WEIR_STATE_BATCH_MAX);
-	plain_batch((struct table *)(void *)pub, keys, sel, n, values);
+	if (st->l.mode == MODE_NUMBER) {
+		const struct kernel_run run = {
+			.t = t,
+			.numbers = numbers_of(&st->l, keys, sel, n, room),
+			.values = values,
+			.n = n,
+		};
+
+		if (st->kernel->run(&run) == n && st->moves == moves)
+			return;
+	}
+	plain_batch(t, keys, sel, n, values);
 }
 
 void
 hash_add_u64(struct weir_table *pub, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
 	     const uint64_t *add, uint64_t *sums)
 {
+	struct table *t = (struct table *)(void *)pub;
+	const struct kstate *st = (const struct kstate *)(const void *)pub->state;
+	uint64_t room[WEIR_STATE_BATCH_MAX], unread[WEIR_STATE_BATCH_MAX];
+	uint64_t dense[WEIR_STATE_BATCH_MAX];
+	uint32_t done = 0;
+
 	WEIR_ASSERT(n <= WEIR_STATE_BATCH_MAX);
 	WEIR_ASSERT(pub->state->spec.value_bytes >= sizeof(uint64_t));
-	plain_add_u64((struct table *)(void *)pub, keys, sel, n, add, sums);
+	if (sums == NULL)
+		sums = unread;
+	if (st->l.mode == MODE_NUMBER) {
+		const struct kernel_run run = {
+			.t = t,
+			.numbers = numbers_of(&st->l, keys, sel, n, room),
+			.add = addends_of(add, sel, n, dense),
+			.sums = sums,
+			.n = n,
+		};
+
+		done = st->kernel->run(&run);
+	}
+	plain_add_u64(t, keys, sel, done, n, add, sums);
 }
 
 void

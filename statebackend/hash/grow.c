@@ -20,7 +20,7 @@ state_of(const struct table *t)
 static uint64_t *
 counter_of(struct hash_backend *be, uint32_t order)
 {
-	return order + 2 >= BLOCK_TOP ? &be->page_cnt : &be->block_cnt;
+	return order + 2 >= PAGE_ORDER ? &be->page_cnt : &be->block_cnt;
 }
 
 static uint8_t *
@@ -43,13 +43,13 @@ block_give(struct kstate *st, uint8_t *block, uint32_t order)
 uint8_t *
 page_take(struct kstate *st)
 {
-	uint8_t *page = block_take(st, BLOCK_TOP);
+	uint8_t *page = block_take(st, PAGE_ORDER);
 	struct block_meta *m;
 
 	if (page == NULL)
 		return NULL;
 	m = mem_meta(&st->be->mem, page);
-	block_clear(&st->l.geo[BLOCK_TOP], page, m);
+	block_clear(&st->l.geo[PAGE_ORDER], page, m);
 	m->captured = st->snap.no;
 	return page;
 }
@@ -57,7 +57,7 @@ page_take(struct kstate *st)
 void
 page_give(struct kstate *st, uint8_t *page)
 {
-	block_give(st, page, BLOCK_TOP);
+	block_give(st, page, PAGE_ORDER);
 }
 
 static void
@@ -257,7 +257,7 @@ rows_fill(struct table *t, const struct source *src, struct row_plan first)
 		plan_shares(t, src, &plan, shares);
 		for (uint32_t i = 0; i < plan.n; i++)
 			fits = fits &&
-			       share_fits(&state_of(t)->l.geo[BLOCK_TOP], &shares[i], src->need);
+			       share_fits(&state_of(t)->l.geo[PAGE_ORDER], &shares[i], src->need);
 		if (fits) {
 			row_fill(t, src, &plan);
 		} else if (plan.n < ROW_PAGES_MAX) {

@@ -1,8 +1,10 @@
 /* The hash backend: opening it and its kstates, what fits, and the contract's table. */
 
-#include "statebackend/hash/hash_priv.h"
+#include "statebackend/hash/hash.h"
 
 #include <string.h>
+
+#include "statebackend/hash/kernel.h"
 
 /* Expected bytes of a byte-string key: sizes the heap of a block against its slots. */
 #define HEAP_PER_SLOT 24u
@@ -25,7 +27,7 @@ geometry_set(struct layout *l, uint32_t order)
 
 	g->bytes = 1u << (BLOCK_SHIFT + order);
 	g->group_cnt = g->bytes / per_group;
-	if (l->mode == MODE_BYTES && order == BLOCK_TOP &&
+	if (l->mode == MODE_BYTES && order >= PAGE_ORDER &&
 	    g->group_cnt * l->group_bytes > g->bytes - HEAP_MIN)
 		g->group_cnt = (g->bytes - HEAP_MIN) / l->group_bytes;
 	g->slot_cnt = g->group_cnt * GROUP;
@@ -61,7 +63,7 @@ layout_set(struct layout *l, const struct weir_kstate_spec *spec)
 	l->range_scale = scale >> 64 != 0 ? UINT64_MAX : (uint64_t)scale;
 	for (uint32_t o = 0; o < BLOCK_ORDERS; o++)
 		geometry_set(l, o);
-	while (l->order_min < BLOCK_TOP && l->geo[l->order_min].slot_cnt < GROUP)
+	while (l->order_min < PAGE_ORDER && l->geo[l->order_min].slot_cnt < GROUP)
 		l->order_min++;
 }
 
@@ -104,6 +106,8 @@ hash_open(struct weir_backend *pub, const struct weir_kstate_spec *spec, struct 
 	st->cur = 1ull << EPOCH_SHIFT;
 	layout_set(&st->l, spec);
 	st->l.long_base = be->mem.pages;
+	st->kernel = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") ? &kernel_v3
+										      : &kernel_v2;
 	st->next = be->states;
 	be->states = st;
 	return &st->pub;

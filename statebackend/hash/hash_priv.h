@@ -17,6 +17,7 @@
 #define HASH_MAGIC 0x57485348u
 
 struct weir_snap_chunk;
+struct hash_kernel;
 
 /* One namespace's table. In no tree: an odd table (see layout.h) or one dropped but not yet
  * written. */
@@ -67,6 +68,7 @@ struct kstate {
 	struct weir_kstate pub; /* first */
 	struct hash_backend *be;
 	struct kstate *next; /* list of the backend */
+	const struct hash_kernel *kernel;
 	struct layout l;
 	uint64_t cur; /* epoch << EPOCH_SHIFT */
 	struct table *root;
@@ -187,8 +189,9 @@ struct key key_make(const struct table *t, const struct weir_keys *keys, uint32_
 struct table *table_of_key(struct table *t, struct key *k, bool make);
 void plain_batch(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
 		 void **values);
-void plain_add_u64(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
-		   const uint64_t *add, uint64_t *sums);
+/* Rows from .. n - 1. */
+void plain_add_u64(struct table *t, const struct weir_keys *keys, const uint16_t *sel,
+		   uint32_t from, uint32_t n, const uint64_t *add, uint64_t *sums);
 void hash_batch(struct weir_table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
 		void **values);
 void hash_find(struct weir_table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,

@@ -4,7 +4,7 @@
 /*
  * How entries lie in a block, and how blocks make a table.
  *
- * Block. 256 bytes to 16 KiB, a power of two; a *page* is one of 16 KiB. It is a row of groups:
+ * Block. 256 bytes to 32 KiB, a power of two; a *page* is one of 16 KiB. It is a row of groups:
  * four 8-byte tags, then the four payloads of those slots; tags apart from payloads, so that a
  * compare of tags does not read what was just stored. With 8-byte keys and values a group is one
  * 64-byte line. No header in the block (headers at one offset of every page collide in L1): its
@@ -23,7 +23,8 @@
  * the top: row of the directory, page of the row, home slot of the page. All cuts keep the order,
  * so any range of the hash order is a contiguous part of a table.
  *
- * Table. "Flat" while one block is enough: the block doubles up to 16 KiB. Then a directory of 2^gd
+ * Table. "Flat" while one block is enough: the block doubles up to 32 KiB (1,792 entries of 16
+ * bytes stay without a directory). Then a directory of 2^gd
  * rows of four words:
  *
  *   | page 0 | page 1 | page 2 or 0 | n << 8 | ld |     page word: address, top 16 bits = epoch
@@ -46,9 +47,9 @@
 /* Any constant that real keys will not lie next to. */
 #define TAG_BIAS       0x5bd1e995a7c43b1dull
 #define TAG_BIAS_ODD   (TAG_BIAS + 2)
-#define BLOCK_ORDERS   7u /* 256 << order bytes */
+#define BLOCK_ORDERS   8u /* 256 << order bytes */
 #define BLOCK_SHIFT    8u
-#define BLOCK_TOP      (BLOCK_ORDERS - 1)
+#define PAGE_ORDER     6u /* a page is a block of 16 KiB; a flat block may be twice that */
 #define ROW_WORDS      4u
 #define ROW_META       3u
 #define ROW_PAGES_MIN  2u

@@ -118,12 +118,13 @@ mem_init(struct mem *m, void *base, uint64_t bytes)
 	uint64_t cnt, pages;
 
 	memset(m, 0, sizeof(*m));
-	if (end < start + 2 * MEM_PAGE)
+	if (end < start + 4 * MEM_PAGE)
 		return false;
 	cnt = (end - start) / (MEM_PAGE + sizeof(struct page_info));
 	if (cnt > 1u << 30)
 		cnt = 1u << 30;
-	pages = weir_align_up(start + cnt * sizeof(struct page_info), MEM_PAGE);
+	/* Runs of two pages are aligned to their size: the largest flat block is one. */
+	pages = weir_align_up(start + cnt * sizeof(struct page_info), 2 * MEM_PAGE);
 	while (cnt > 0 && pages + cnt * MEM_PAGE > end)
 		cnt--;
 	m->info = (struct page_info *)(uintptr_t)start;

@@ -22,7 +22,7 @@ row_spot(const struct table *t, uint64_t *row, uint32_t sub)
 	const struct kstate *st = state_of(t);
 	struct spot s = {
 		.block = (uint8_t *)(uintptr_t)(row[sub] & ADDR_MASK),
-		.geo = &st->l.geo[BLOCK_TOP],
+		.geo = &st->l.geo[PAGE_ORDER],
 		.word = &row[sub],
 	};
 

@@ -19,8 +19,8 @@
  * Records of a state: the images of its blocks as they lie in memory (statebackend/hash/layout.h),
  * and entries whose key is too long for its block:
  *
- *   PAGE   image_bytes: 256 << 0..6. pages = 0: a table of one block. Else page sub of the pages
- *          that share the z range with the depth first bits prefix.
+ *   PAGE   image_bytes: 256 << 0..7. pages = 0: a table of one block. Else 16 KiB, page sub of the
+ *          pages that share the z range with the depth first bits prefix.
  *   ENTRY  image: key_len bytes of key, zero up to a multiple of 8; then the value, zero up to one.
  *          The slot of this key in a PAGE is skipped by readers: its length is above 256.
  *

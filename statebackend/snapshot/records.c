@@ -82,7 +82,7 @@ page_ok(const struct weir_seg_header *h, const struct weir_record *r)
 {
 	const uint64_t slots_bytes = (uint64_t)r->slot_cnt / 4 * h->group_bytes;
 
-	if (r->image_bytes < 256 || r->image_bytes > 16384 ||
+	if (r->image_bytes < 256 || r->image_bytes > 32768 ||
 	    (r->image_bytes & (r->image_bytes - 1)) != 0)
 		return false;
 	if (r->slot_cnt == 0 || r->slot_cnt % 4 != 0 || slots_bytes > r->image_bytes)

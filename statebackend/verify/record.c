@@ -7,6 +7,7 @@
 
 #define RECORD_HEADER 64u
 #define PAGE_BYTES    16384u
+#define FLAT_MAX      32768u
 #define INLINE_MAX    256u
 #define BIAS	      0x5bd1e995a7c43b1dull
 
@@ -188,7 +189,7 @@ page_shape_ok(const struct page *p)
 {
 	const uint64_t slots = (uint64_t)p->slot_cnt / 4 * p->s->group_bytes;
 
-	if (p->image_bytes < 256 || p->image_bytes > PAGE_BYTES ||
+	if (p->image_bytes < 256 || p->image_bytes > FLAT_MAX ||
 	    __builtin_popcount(p->image_bytes) != 1)
 		return false;
 	if (p->slot_cnt < 4 || p->slot_cnt % 4 != 0 || slots > p->heap_from ||
