@@ -203,8 +203,6 @@ front_refill(struct channel *ch)
 {
 	uint32_t max = WEIR_GATE_BURST;
 
-	if (ch->ahead_cnt > 0)
-		return true;
 	/* What is behind a barrier stays in the ring. */
 	if ((ch->state & CH_CLOSED) && ch->closed_ord - ch->next_ord + 1 < max)
 		max = ch->closed_ord - ch->next_ord + 1;
@@ -252,15 +250,16 @@ seq_fits(const struct channel *ch, const struct weir_item *item)
 }
 
 /*
- * The item of the data lane that may be handed out next, in the look-ahead, or NULL. A number that
+ * The item of the data lane that may be handed out next, in the look-ahead, or NULL; refill it only
+ * if asked to. A number that
  * is neither there nor marked nor waiting in the priority lane fails the channel. (The producer
  * pushed an unaligned barrier before the frames behind it, so whoever sees those sees it too.)
  */
 static const struct weir_item *
-front(struct weir_gate *gate, struct channel *ch)
+front(struct weir_gate *gate, struct channel *ch, bool refill)
 {
 	while (!(ch->state & (CH_FAILED | CH_ENDED)) && !beyond(ch, ch->next_ord) &&
-	       front_refill(ch)) {
+	       (ch->ahead_cnt > 0 || (refill && front_refill(ch)))) {
 		const struct weir_item *item = &ch->ahead[ch->ahead_head];
 
 		while (item->ord != ch->next_ord && ch->mark_cnt > 0 && marked(ch, ch->next_ord)) {
@@ -336,7 +335,8 @@ poll_slow(struct weir_gate *gate, struct channel *ch, struct weir_burst *burst, 
 {
 	burst->cnt = 0;
 	while (burst->cnt < max) {
-		const struct weir_item *item = front(gate, ch);
+		/* A burst ends with the look-ahead, so that there is room to give it back. */
+		const struct weir_item *item = front(gate, ch, burst->cnt == 0);
 
 		if (item == NULL)
 			break;
@@ -386,7 +386,7 @@ poll_by_arrival(struct weir_gate *gate, struct weir_burst *burst)
 
 	for (uint32_t c = 0; c < gate->channel_cnt; c++) {
 		struct channel *ch = &gate->channels[c];
-		const struct weir_item *item = front(gate, ch);
+		const struct weir_item *item = front(gate, ch, true);
 		uint64_t arrival;
 
 		if (item == NULL)
