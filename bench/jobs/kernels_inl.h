@@ -1,3 +1,6 @@
+#ifndef WEIR_BENCH_JOBS_KERNELS_INL_H
+#define WEIR_BENCH_JOBS_KERNELS_INL_H
+
 /* The vector kernels, compiled once per instruction set: the includer defines WEIR_LANES. */
 
 #include "bench/jobs/kernels.h"
@@ -50,3 +53,5 @@ filter(const int64_t *value, uint32_t cnt, uint16_t *sel)
 	}
 	return kept;
 }
+
+#endif /* WEIR_BENCH_JOBS_KERNELS_INL_H */

@@ -1,3 +1,6 @@
+#ifndef WEIR_JOBS_NEXMARK_GEN_LANES_INL_H
+#define WEIR_JOBS_NEXMARK_GEN_LANES_INL_H
+
 /*
  * The vector kernel, compiled once per instruction set: the includer defines WEIR_LANES. Draws as
  * in weir_nexmark_kernel_v2, its scalar twin.
@@ -70,3 +73,5 @@ bids_in_lanes(const struct weir_nexmark *gen, const struct weir_nexmark_epoch *e
 	for (uint32_t i = 0; out->price != NULL && i < cnt; i = next_start(i, cnt))
 		fill_price(gen, out->price, base, i);
 }
+
+#endif /* WEIR_JOBS_NEXMARK_GEN_LANES_INL_H */

@@ -13,8 +13,8 @@ RANKS = [
     ("statebackend", 5),
     ("drivers", 6),
     ("jobs", 7),
-    ("app", 8),
-    ("bench", 9),
+    ("bench", 8),  # `weir bench` is a command of the program
+    ("app", 9),
     ("tests", 10),
 ]
 
