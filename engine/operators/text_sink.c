@@ -94,15 +94,15 @@ static void
 temp_path(const struct weir_text_sink *s, const struct weir_sink_pending *n, char *path)
 {
 	snprintf(path, WEIR_SINK_PATH_MAX, "%s/" WEIR_SINK_TEMP_PREFIX "%s-%llu-%s-%u-%llu",
-		 s->cfg.dir, s->cfg.job, (unsigned long long)n->attempt, s->cfg.id, s->cfg.subtask,
-		 (unsigned long long)n->seq);
+		 s->cfg.dir, s->cfg.job, (unsigned long long)n->attempt, s->cfg.id,
+		 (unsigned)n->subtask, (unsigned long long)n->seq);
 }
 
 static void
 final_path(const struct weir_text_sink *s, const struct weir_sink_pending *n, char *path)
 {
 	snprintf(path, WEIR_SINK_PATH_MAX, "%s/" WEIR_SINK_FINAL_PREFIX "%s-%u-%llu", s->cfg.dir,
-		 s->cfg.id, s->cfg.subtask, (unsigned long long)n->epoch);
+		 s->cfg.id, (unsigned)n->subtask, (unsigned long long)n->epoch);
 }
 
 static void
@@ -150,9 +150,11 @@ new_file(struct weir_text_sink *s)
 	struct out_file *f = &s->file[s->tail++ % WEIR_SINK_PENDING_MAX];
 
 	WEIR_ASSERT(s->tail - s->head <= WEIR_SINK_PENDING_MAX);
-	*f = (struct out_file){ .state = s->cfg.mode == WEIR_SINK_STDOUT ? FILE_OPEN : FILE_OPENING,
-				.handle = 1,
-				.name = { .attempt = s->cfg.attempt, .seq = s->seq++ } };
+	*f = (struct out_file){
+		.state = s->cfg.mode == WEIR_SINK_STDOUT ? FILE_OPEN : FILE_OPENING,
+		.handle = 1,
+		.name = { .attempt = s->cfg.attempt, .seq = s->seq++, .subtask = s->cfg.subtask }
+	};
 	return f;
 }
 

@@ -50,6 +50,7 @@ struct weir_sink_pending {
 	uint64_t epoch;
 	uint64_t attempt; /* that wrote it */
 	uint64_t seq;
+	uint64_t subtask; /* that wrote it; its name stays when the parallelism changes */
 };
 
 struct weir_text_sink;

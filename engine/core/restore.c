@@ -1,0 +1,363 @@
+#include "engine/core/restore.h"
+
+#include "engine/core/subtask_blob.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct weir_manifest_operator *
+find_operator(const struct weir_manifest *m, const char *id)
+{
+	for (uint32_t o = 0; o < m->operator_cnt; o++)
+		if (strcmp(m->operators[o].id, id) == 0)
+			return &m->operators[o];
+	return NULL;
+}
+
+static uint32_t
+find_planned(const struct weir_plan *plan, const char *id)
+{
+	for (uint32_t o = 0; o < plan->op_cnt; o++)
+		if (strcmp(plan->op[o].id, id) == 0)
+			return o;
+	return UINT32_MAX;
+}
+
+static uint32_t
+find_state(const struct weir_plan_operator_info *o, const char *name)
+{
+	for (uint32_t s = 0; s < o->op.state_cnt; s++)
+		if (strcmp(o->op.states[s].name, name) == 0)
+			return s;
+	return UINT32_MAX;
+}
+
+/* Does the checkpoint hold anything of this operator that would be lost without it? */
+static bool
+holds_anything(const struct weir_manifest_operator *mo)
+{
+	for (uint32_t i = 0; i < mo->subtask_cnt; i++) {
+		const struct weir_blob *b = &mo->subtasks[i].blob;
+
+		if (mo->subtasks[i].segment_cnt > 0 || mo->coordinator.len > 0)
+			return true;
+		if (b->len >= sizeof(struct weir_subtask_blob) &&
+		    ((const struct weir_subtask_blob *)b->bytes)->pending_cnt > 0)
+			return true;
+	}
+	return mo->state_cnt > 0;
+}
+
+static void WEIR_PRINTF(2, 3) misfit(struct weir_error *err, const char *fmt, ...)
+{
+	const size_t len = err->code == WEIR_OK ? 0 : strlen(err->text);
+	va_list ap;
+
+	err->code = WEIR_ERR_DATA;
+	if (len > 0 && len + 2 < sizeof(err->text))
+		strcpy(err->text + len, "; ");
+	va_start(ap, fmt);
+	vsnprintf(err->text + (len > 0 ? len + 2 : 0), sizeof(err->text) - (len > 0 ? len + 2 : 0),
+		  fmt, ap);
+	va_end(ap);
+}
+
+static void
+check_states(const struct weir_plan_operator_info *o, const struct weir_manifest_operator *mo,
+	     struct weir_error *err)
+{
+	for (uint32_t s = 0; s < mo->state_cnt; s++) {
+		const struct weir_manifest_state *ms = &mo->states[s];
+		const uint32_t p = find_state(o, ms->name);
+		uint32_t key_bytes;
+
+		if (p == UINT32_MAX) {
+			misfit(err, "operator '%s' has no state '%s' any more", o->id, ms->name);
+			continue;
+		}
+		key_bytes =
+			o->op.states[p].key_bytes > 0 ? o->op.states[p].key_bytes : o->key.bytes;
+		if (key_bytes != ms->key_bytes)
+			misfit(err,
+			       "operator '%s' state '%s': keys of %u bytes in the checkpoint, %u "
+			       "now",
+			       o->id, ms->name, ms->key_bytes, key_bytes);
+		if (o->op.states[p].value_bytes != ms->value_bytes)
+			misfit(err,
+			       "operator '%s' state '%s': values of %u bytes in the checkpoint, %u "
+			       "now",
+			       o->id, ms->name, ms->value_bytes, o->op.states[p].value_bytes);
+	}
+}
+
+int
+weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
+		   struct weir_error *err)
+{
+	*err = (struct weir_error){ 0 };
+	if (plan->max_parallelism != m->max_parallelism)
+		misfit(err,
+		       "max-parallelism is %u in the checkpoint and %u now: it is fixed for the "
+		       "life of the state",
+		       m->max_parallelism, plan->max_parallelism);
+	for (uint32_t i = 0; i < m->operator_cnt; i++) {
+		const struct weir_manifest_operator *mo = &m->operators[i];
+		const uint32_t o = find_planned(plan, mo->id);
+
+		if (o != UINT32_MAX)
+			check_states(&plan->op[o], mo, err);
+		else if (holds_anything(mo))
+			misfit(err,
+			       "the job has no operator '%s', whose state is in the checkpoint",
+			       mo->id);
+	}
+	return err->code;
+}
+
+int
+weir_restore_splits(const struct weir_plan *plan, const struct weir_manifest *m,
+		    struct weir_enumerator *e, struct weir_error *err)
+{
+	const struct weir_manifest_operator *mo = find_operator(m, plan->op[e->op].id);
+	int rc;
+
+	if (mo == NULL)
+		return weir_fail(err, WEIR_ERR_DATA, "the checkpoint does not know the source '%s'",
+				 plan->op[e->op].id);
+	rc = weir_enumerator_decode(e, mo->coordinator.bytes, mo->coordinator.len, err);
+	if (rc != 0)
+		return weir_error_prefix(err, "source '%s'", mo->id);
+	for (uint32_t i = 0; i < mo->subtask_cnt; i++) {
+		const struct weir_manifest_subtask *s = &mo->subtasks[i];
+
+		for (uint32_t f = 0; f < s->finished_split_cnt; f++)
+			if (s->finished_splits[f] < e->list.cnt)
+				weir_enumerator_take(e, s->finished_splits[f]);
+			else
+				return weir_fail(err, WEIR_ERR_DATA,
+						 "source '%s' split %u is not listed", mo->id,
+						 s->finished_splits[f]);
+		for (uint32_t c = 0; c < s->current_split_cnt; c++)
+			if (s->current_splits[c].split_idx < e->list.cnt)
+				weir_enumerator_take(e, s->current_splits[c].split_idx);
+			else
+				return weir_fail(err, WEIR_ERR_DATA,
+						 "source '%s' split %u is not listed", mo->id,
+						 s->current_splits[c].split_idx);
+	}
+	return 0;
+}
+
+/* ---- into the runtime ---- */
+
+static const struct weir_subtask_blob *
+blob_of(const struct weir_manifest_subtask *s)
+{
+	const struct weir_subtask_blob *b = s->blob.bytes;
+
+	if (s->blob.len < sizeof(*b) || b->version != WEIR_SUBTASK_BLOB_VERSION ||
+	    b->pending_cnt > WEIR_SINK_PENDING_MAX ||
+	    s->blob.len != sizeof(*b) + b->pending_cnt * sizeof(b->pending[0]))
+		return NULL;
+	return b;
+}
+
+static bool
+was_ended(const struct weir_manifest_subtask *s)
+{
+	const struct weir_subtask_blob *b = blob_of(s);
+
+	return s->finished || (b != NULL && (b->flags & WEIR_SUBTASK_ENDED) != 0);
+}
+
+/* R12: counters go on. At another parallelism the first subtask carries them all. */
+static void
+put_counters(struct weir_task *t, struct weir_operator_ctx *c,
+	     const struct weir_manifest_subtask *s)
+{
+	if (c->op == NULL && t->readers != NULL) {
+		weir_count_add(&t->readers->rows, s->rows_in);
+		weir_count_add(&t->readers->bytes, s->bytes_in);
+		weir_count_add(&t->readers->splits, s->finished_split_cnt);
+	} else {
+		weir_count_add(&c->rows_in, s->rows_in);
+	}
+	weir_count_add(&c->rows_out, s->rows_out);
+	weir_count_add(&c->truncated, s->truncated);
+	for (uint32_t r = 0; r < s->dropped_cnt && r < WEIR_REASONS_MAX; r++)
+		weir_count_add(&c->dropped[r], s->dropped[r]);
+}
+
+static int
+put_splits(struct weir_runtime *rt, uint32_t op, uint32_t first_subtask, bool same,
+	   const struct weir_manifest_subtask *s, const struct weir_enumerator *e,
+	   struct weir_error *err)
+{
+	const uint32_t p = rt->cfg.plan->op[op].parallelism;
+	struct weir_readers *home = weir_runtime_task(rt, op, first_subtask)->readers;
+
+	for (uint32_t f = 0; f < s->finished_split_cnt; f++)
+		home->finished[home->finished_cnt++] = s->finished_splits[f];
+	for (uint32_t c = 0; c < s->current_split_cnt; c++) {
+		const struct weir_manifest_split *cur = &s->current_splits[c];
+		struct weir_split_given given = { .idx = cur->split_idx,
+						  .split = e->list.split[cur->split_idx] };
+		const uint32_t to = same ? first_subtask : cur->split_idx % p;
+		struct weir_readers *r = weir_runtime_task(rt, op, to)->readers;
+
+		if (cur->position.len != sizeof(given.position) || r->active == WEIR_READERS_MAX)
+			return weir_fail(err, WEIR_ERR_DATA,
+					 "source '%s': split %u cannot be continued",
+					 rt->cfg.plan->op[op].id, cur->split_idx);
+		memcpy(&given.position, cur->position.bytes, sizeof(given.position));
+		weir_readers_give(r, &given);
+	}
+	return 0;
+}
+
+static void
+put_pending(struct weir_runtime *rt, uint32_t op, uint32_t subtask,
+	    const struct weir_manifest_subtask *s)
+{
+	struct weir_task *t = weir_runtime_task(rt, op, subtask);
+	const struct weir_subtask_blob *b = blob_of(s);
+
+	if (b != NULL && t->sink != NULL && t->ctx[t->ctx_cnt - 1]->local == t->sink)
+		weir_text_sink_restore(t->sink, b->pending, (uint32_t)b->pending_cnt);
+}
+
+/* The watermark of each channel, if edge and producers are the same. */
+static void
+put_channels(struct weir_runtime *rt, const struct weir_manifest *m, struct weir_task *t,
+	     const struct weir_manifest_subtask *s)
+{
+	const struct weir_plan *plan = rt->cfg.plan;
+
+	for (uint32_t i = 0; i < s->input_cnt; i++) {
+		const struct weir_manifest_input *in = &s->inputs[i];
+		const struct weir_manifest_edge *me = &m->edges[in->edge_idx];
+
+		for (uint32_t c = 0; c < t->channel_cnt; c++) {
+			const struct weir_plan_edge *e = &plan->edge[t->channels[c].edge];
+
+			if (t->channels[c].producer != in->producer ||
+			    strcmp(plan->op[e->from].id, m->operators[me->from_idx].id) != 0 ||
+			    plan->op[e->from].parallelism != m->operators[me->from_idx].subtask_cnt)
+				continue;
+			t->watermarks.channel_ns[c] = in->watermark_ns;
+			t->watermarks.idle[c] = in->idle;
+		}
+	}
+}
+
+static void
+put_watermark(struct weir_task *t, struct weir_operator_ctx *c, int64_t watermark_ns)
+{
+	c->watermark_ns = watermark_ns;
+	if (c == t->ctx[0]) {
+		t->watermarks.current_ns = watermark_ns;
+		if (t->readers != NULL)
+			t->readers->watermark_ns = watermark_ns;
+	}
+	for (uint32_t e = 0; e < c->emitter_cnt; e++)
+		weir_emitter_watermark(c->emitters[e], watermark_ns, 0);
+}
+
+static int
+put_operator(struct weir_runtime *rt, const struct weir_manifest *m,
+	     const struct weir_manifest_operator *mo, uint32_t op, const struct weir_enumerator *e,
+	     struct weir_error *err)
+{
+	const uint32_t p = rt->cfg.plan->op[op].parallelism;
+	const bool same = p == mo->subtask_cnt;
+	int64_t lowest = WEIR_TIME_END;
+	bool ended = true;
+
+	for (uint32_t i = 0; i < mo->subtask_cnt; i++) {
+		const struct weir_manifest_subtask *s = &mo->subtasks[i];
+		const uint32_t to = same ? i : i % p;
+		struct weir_task *t = weir_runtime_task(rt, op, to);
+		int rc = 0;
+
+		put_counters(t, weir_runtime_ctx(rt, op, to), s);
+		put_pending(rt, op, to, s);
+		if (e != NULL)
+			rc = put_splits(rt, op, to, same, s, e, err);
+		if (rc != 0)
+			return rc;
+		if (s->watermark_ns < lowest)
+			lowest = s->watermark_ns;
+		ended &= was_ended(s);
+		if (!same)
+			continue;
+		put_watermark(t, weir_runtime_ctx(rt, op, i), s->watermark_ns);
+		if (rt->cfg.plan->op[op].chain_idx == 0) {
+			t->restored_ended = was_ended(s);
+			put_channels(rt, m, t, s);
+		}
+	}
+	/* At another parallelism every new subtask starts from the slowest of the old. */
+	for (uint32_t i = 0; !same && i < p; i++) {
+		struct weir_task *t = weir_runtime_task(rt, op, i);
+
+		put_watermark(t, weir_runtime_ctx(rt, op, i), lowest);
+		if (rt->cfg.plan->op[op].chain_idx == 0)
+			t->restored_ended = ended;
+	}
+	return 0;
+}
+
+int
+weir_restore_begin(struct weir_runtime *rt, const struct weir_manifest *m,
+		   const struct weir_enumerator *enumerators, uint32_t enumerator_cnt,
+		   struct weir_error *err)
+{
+	const struct weir_plan *plan = rt->cfg.plan;
+
+	for (uint32_t o = 0; o < plan->op_cnt; o++) {
+		const struct weir_manifest_operator *mo = find_operator(m, plan->op[o].id);
+		const struct weir_enumerator *e = NULL;
+		int rc;
+
+		for (uint32_t i = 0; i < enumerator_cnt; i++)
+			if (enumerators[i].op == o)
+				e = &enumerators[i];
+		if (mo == NULL)
+			continue;
+		rc = put_operator(rt, m, mo, o, e, err);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+int
+weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m,
+		     const struct weir_segment *seg, const void *bytes, struct weir_error *err)
+{
+	const struct weir_manifest_operator *mo;
+	uint32_t op, state;
+
+	if (seg->kind != WEIR_SEGMENT_STATE || seg->operator_idx >= m->operator_cnt)
+		return 0;
+	mo = &m->operators[seg->operator_idx];
+	op = find_planned(rt->cfg.plan, mo->id);
+	if (op == UINT32_MAX || seg->state_idx >= mo->state_cnt)
+		return 0;
+	state = find_state(&rt->cfg.plan->op[op], mo->states[seg->state_idx].name);
+	if (state == UINT32_MAX)
+		return 0;
+	for (uint32_t i = 0; i < rt->cfg.plan->op[op].parallelism; i++) {
+		struct weir_kstate *st = weir_runtime_ctx(rt, op, i)->state[state];
+		int rc;
+
+		if (seg->hash_last < st->spec.hash_first || seg->hash_first > st->spec.hash_last)
+			continue;
+		rc = weir_kstate_load(st, seg, bytes, err);
+		if (rc != 0)
+			return weir_error_prefix(err, "operator '%s' state '%s'", mo->id,
+						 mo->states[seg->state_idx].name);
+	}
+	return 0;
+}

@@ -1,0 +1,38 @@
+#ifndef WEIR_ENGINE_CORE_RESTORE_H
+#define WEIR_ENGINE_CORE_RESTORE_H
+
+/*
+ * Restore: a checkpoint's manifest back into a fresh runtime, before its first turn (R1). Operators
+ * are matched by id, states by id and name; what does not fit is an error that says what (fails
+ * closed), never an empty state.
+ *
+ *   weir_restore_splits   per source, before the runtime exists: the list of splits that the
+ * checkpoint was made with weir_restore_begin    counters, watermarks, splits under way, files of
+ * sinks weir_restore_segment  per segment of pages, in any order, bytes proven by the reader
+ *
+ * Threads: set-up. Ownership: borrows all for the call. Failure: WEIR_ERR_DATA; the runtime is then
+ * good for weir_runtime_destroy only.
+ */
+
+#include "engine/checkpoint/manifest.h"
+#include "engine/core/enumerator.h"
+#include "engine/core/runtime.h"
+
+/* Operators, states and key groups of the plan against those of the manifest; all misfits in one
+ * text. */
+WEIR_MUST_USE int weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
+				     struct weir_error *err);
+
+/* The splits of the plan's source operator e->op, and which of them are taken. */
+WEIR_MUST_USE int weir_restore_splits(const struct weir_plan *plan, const struct weir_manifest *m,
+				      struct weir_enumerator *e, struct weir_error *err);
+
+WEIR_MUST_USE int weir_restore_begin(struct weir_runtime *rt, const struct weir_manifest *m,
+				     const struct weir_enumerator *enumerators,
+				     uint32_t enumerator_cnt, struct weir_error *err);
+
+WEIR_MUST_USE int weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m,
+				       const struct weir_segment *seg, const void *bytes,
+				       struct weir_error *err);
+
+#endif /* WEIR_ENGINE_CORE_RESTORE_H */
