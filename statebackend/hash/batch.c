@@ -68,12 +68,32 @@ table_of_key(struct table *t, struct key *k, bool make)
 	return t->odd;
 }
 
-static uint8_t *
-upsert_row(struct table *t, const struct weir_keys *keys, uint32_t row)
+/* Stage 1: all keys of the batch, their home groups on the way into the cache. */
+static void
+keys_stage(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t from,
+	   uint32_t n, struct key *out)
 {
-	struct key k = key_make(t, keys, row);
+	const struct layout *l = &((const struct kstate *)(const void *)t->pub.state)->l;
 
-	return table_upsert(table_of_key(t, &k, true), &k);
+	for (uint32_t i = from; i < n; i++) {
+		out[i] = key_make(t, keys, sel != NULL ? sel[i] : i);
+		if (t->paged) {
+			const struct spot s = table_spot(t, out[i].z);
+			const uint32_t home = (uint32_t)weir_mulhi(s.frac, s.geo->slot_cnt);
+
+			__builtin_prefetch(slot_tag(l, s.block, home), 1);
+			__builtin_prefetch(slot_payload(l, s.block, home), 1);
+		}
+	}
+}
+
+static uint8_t *
+upsert(struct table *t, const struct key *of)
+{
+	struct key k = *of;
+
+	t = table_of_key(t, &k, true);
+	return table_upsert(t, &k);
 }
 
 void
@@ -81,13 +101,15 @@ plain_batch(struct table *t, const struct weir_keys *keys, const uint16_t *sel, 
 	    void **values)
 {
 	const struct kstate *st = (const struct kstate *)(const void *)t->pub.state;
+	struct key k[WEIR_STATE_BATCH_MAX];
 	uint64_t moves;
 
+	keys_stage(t, keys, sel, 0, n, k);
 	/* What an insert moved is resolved again; the second time nothing is inserted. */
 	do {
 		moves = st->moves;
 		for (uint32_t i = 0; i < n; i++)
-			values[i] = upsert_row(t, keys, sel != NULL ? sel[i] : i) + st->l.value_at;
+			values[i] = upsert(t, &k[i]) + st->l.value_at;
 	} while (moves != st->moves);
 }
 
@@ -96,12 +118,13 @@ plain_add_u64(struct table *t, const struct weir_keys *keys, const uint16_t *sel
 	      uint32_t n, const uint64_t *add, uint64_t *sums)
 {
 	const struct kstate *st = (const struct kstate *)(const void *)t->pub.state;
+	struct key k[WEIR_STATE_BATCH_MAX];
 
+	keys_stage(t, keys, sel, from, n, k);
 	for (uint32_t i = from; i < n; i++) {
-		const uint32_t row = sel != NULL ? sel[i] : i;
-		uint64_t *v = (uint64_t *)(void *)(upsert_row(t, keys, row) + st->l.value_at);
+		uint64_t *v = (uint64_t *)(void *)(upsert(t, &k[i]) + st->l.value_at);
 
-		*v += add[row];
+		*v += add[sel != NULL ? sel[i] : i];
 		sums[i] = *v;
 	}
 }
@@ -193,11 +216,13 @@ hash_find(struct weir_table *pub, const struct weir_keys *keys, const uint16_t *
 {
 	struct table *t = (struct table *)(void *)pub;
 	const struct kstate *st = (const struct kstate *)(const void *)pub->state;
+	struct key k[WEIR_STATE_BATCH_MAX];
 
+	WEIR_ASSERT(n <= WEIR_STATE_BATCH_MAX);
+	keys_stage(t, keys, sel, 0, n, k);
 	for (uint32_t i = 0; i < n; i++) {
-		struct key k = key_make(t, keys, sel != NULL ? sel[i] : i);
-		struct table *of = table_of_key(t, &k, false);
-		const uint8_t *payload = of != NULL ? table_lookup(of, &k) : NULL;
+		struct table *of = table_of_key(t, &k[i], false);
+		const uint8_t *payload = of != NULL ? table_lookup(of, &k[i]) : NULL;
 
 		values[i] = payload != NULL ? payload + st->l.value_at : NULL;
 	}

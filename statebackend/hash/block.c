@@ -72,16 +72,16 @@ free_slot(const struct layout *l, const struct geometry *g, uint8_t *block, uint
 
 	if (*slot_tag(l, block, home) == TAG_EMPTY)
 		return home;
-	for (uint32_t probes = 0; probes < g->group_cnt; probes++) {
+	for (uint32_t probes = 0;; probes++) {
 		const uint64_t *tags = slot_tag(l, block, group * GROUP);
 		const uint32_t open = group_match(tags, TAG_EMPTY) | group_match(tags, TAG_TOMB);
 
 		if (open != 0)
 			return group * GROUP + (uint32_t)__builtin_ctz(open);
+		/* A block that fits one more has a free slot. */
+		WEIR_ASSERT(probes < g->group_cnt);
 		group = group + 1 == g->group_cnt ? 0 : group + 1;
 	}
-	WEIR_ASSERT(!"a block that fits has a free slot");
-	return 0;
 }
 
 static void
