@@ -74,7 +74,7 @@ Test(failures, reason_names_are_read_back)
 	for (int r = WEIR_REASON_NONE + 1; r < WEIR_REASON_CNT; r++) {
 		const char *text = weir_reason_text((enum weir_reason)r);
 
-		cr_assert_eq(weir_reason_parse(text), r);
+		cr_assert_eq((int)weir_reason_parse(text), r);
 	}
 	cr_assert_eq(weir_reason_parse("RAIN"), WEIR_REASON_NONE);
 }
