@@ -73,10 +73,10 @@ run_write(const struct weir_io_req *req)
 	WEIR_ASSERT(req->len <= MOVE_MAX);
 	while (moved < req->len) {
 		const char *from = (const char *)req->buf + moved;
-		const ssize_t n = req->off == WEIR_IO_STREAM ?
-					  write(req->handle, from, req->len - moved) :
-					  pwrite(req->handle, from, req->len - moved,
-						 (off_t)(req->off + moved));
+		const ssize_t n = req->off == WEIR_IO_STREAM
+					  ? write(req->handle, from, req->len - moved)
+					  : pwrite(req->handle, from, req->len - moved,
+						   (off_t)(req->off + moved));
 
 		if (n > 0)
 			moved += (uint64_t)n;

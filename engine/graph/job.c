@@ -29,8 +29,7 @@ weir_job_destroy(struct weir_job *job)
 	free(job);
 }
 
-static void
-vmistake(struct weir_job *job, const char *fmt, va_list ap)
+static WEIR_PRINTF(2, 0) void vmistake(struct weir_job *job, const char *fmt, va_list ap)
 {
 	if (job->error.code != WEIR_OK)
 		return;
@@ -201,7 +200,8 @@ weir_sink_process(struct weir_stream *in, const char *id, const struct weir_oper
 void
 weir_sink(struct weir_stream *in, const char *id, weir_format_fn format)
 {
-	struct weir_vertex *v = in->from_cnt == 0 ? NULL : vertex_new(in->job, id, WEIR_VERTEX_SINK);
+	struct weir_vertex *v =
+		in->from_cnt == 0 ? NULL : vertex_new(in->job, id, WEIR_VERTEX_SINK);
 
 	if (v == NULL)
 		return;

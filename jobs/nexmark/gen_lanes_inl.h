@@ -15,7 +15,7 @@
 WEIR_INLINE weir_lanes
 draw_lanes(const uint64_t *base, uint64_t i)
 {
-	return weir_lanes_mix(weir_lanes_load(base) + (i + 1) * WEIR_GOLDEN);
+	return weir_lanes_mix(weir_lanes_load(base) + (uint64_t)((i + 1) * WEIR_GOLDEN));
 }
 
 /* hot where draw choice has one of hot_bits set, else min + U(choice + 1, cnt). */
