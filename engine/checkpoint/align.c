@@ -18,6 +18,7 @@
 
 #include "engine/checkpoint/handler.h"
 
+#include "engine/base/plant.h"
 #include "engine/checkpoint/handler_priv.h"
 
 static int64_t
@@ -177,7 +178,9 @@ complete_unaligned(struct weir_handler *h)
 static bool
 all_in(const struct weir_handler *h)
 {
-	return h->align.counted_cnt == h->align.target_cnt;
+	const uint32_t early = WEIR_PLANT(BARRIER_EARLY) && h->align.target_cnt > 1;
+
+	return h->align.counted_cnt + early == h->align.target_cnt;
 }
 
 /* T33: forced-aligned channels first; what they lack cannot be captured. */
@@ -219,7 +222,7 @@ on_barrier(struct weir_handler *h, const struct weir_handler_event *event)
 	const bool unaligned = event->barrier == WEIR_BARRIER_UNALIGNED;
 
 	if (!enter(h, event)) {
-		if (event->closed) /* T3 */
+		if (event->closed && !WEIR_PLANT(BARRIER_STALE)) /* T3 */
 			weir_handler_emit(h, WEIR_UPDATE_OPEN, event->id)->channel = event->channel;
 		return;
 	}
@@ -277,6 +280,8 @@ on_cancel(struct weir_handler *h, const struct weir_handler_event *event)
 {
 	const bool pending = h->align.state != ALIGN_IDLE;
 
+	if (WEIR_PLANT(BARRIER_CANCEL))
+		return;
 	if (h->has_latest && (event->id < h->latest || (event->id == h->latest && !pending)))
 		return;
 	weir_handler_abort(h, event->id, WEIR_ABORT_CANCELLED);

@@ -3,6 +3,7 @@
  * that no checkpoint names go. Each is a chain of requests, one after the other, never linked: the
  * next goes when the last has succeeded.
  */
+#include "engine/base/plant.h"
 #include "engine/core/master_priv.h"
 
 #include <errno.h>
@@ -100,7 +101,8 @@ weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *c)
 	chain_path(m, chain, WEIR_IO_MKDIR, c->id, "");
 	chain_path(m, chain, WEIR_IO_OPEN_NEW, c->id, "/.manifest");
 	chain_add(chain, WEIR_IO_WRITE);
-	chain_add(chain, WEIR_IO_FSYNC);
+	if (!WEIR_PLANT(MANIFEST_SYNC))
+		chain_add(chain, WEIR_IO_FSYNC);
 	chain_add(chain, WEIR_IO_CLOSE);
 	chain_path(m, chain, WEIR_IO_RENAME, c->id, "/.manifest");
 	s = &chain->step[chain->step_cnt - 1];

@@ -1,3 +1,4 @@
+#include "engine/base/plant.h"
 #include "engine/core/core.h"
 
 #include <string.h>
@@ -305,6 +306,8 @@ take_frame(struct weir_task *t, uint32_t channel, uint32_t ref)
 	WEIR_ASSERT(frame->magic == WEIR_FRAME_MAGIC);
 	WEIR_ASSERT(frame->edge == t->channels[channel].edge);
 	weir_frame_batch(t->channels[channel].layout, frame, &batch);
+	if (WEIR_PLANT(FRAME_EARLY))
+		weir_frame_release(pool, ref);
 	rose = frame->flags & WEIR_FRAME_IDLE
 		       ? weir_watermarks_idle(&t->watermarks, channel)
 		       : weir_watermarks_advance(&t->watermarks, channel, frame->watermark_ns);
@@ -317,7 +320,8 @@ take_frame(struct weir_task *t, uint32_t channel, uint32_t ref)
 		weir_input_count(t->input, (uint64_t)frame->rows * 8 + frame->heap_len);
 	}
 	t->channels[channel].processed++;
-	weir_frame_release(pool, ref);
+	if (!WEIR_PLANT(FRAME_EARLY))
+		weir_frame_release(pool, ref);
 	if (rc != 0)
 		fail_chain(t, rc);
 	else if (rose)
@@ -364,7 +368,7 @@ go_through_burst(struct weir_task *t, uint64_t *rows)
 	}
 	/* What the task cannot take now is its channel's next again, where a capture sees it (T12).
 	 */
-	if (t->burst_at < t->burst.cnt)
+	if (t->burst_at < t->burst.cnt && !WEIR_PLANT(BURST_LOST))
 		weir_gate_put_back(weir_input_gate(t->input), &t->burst,
 				   t->burst.cnt - t->burst_at);
 	t->burst.cnt = 0;

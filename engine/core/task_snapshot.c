@@ -5,6 +5,7 @@
  * asynchronous part: slices of pages into the core's data file, the sink's writes. The
  * acknowledgement goes when both are durable.
  */
+#include "engine/base/plant.h"
 #include "engine/core/core.h"
 
 #include <string.h>
@@ -128,6 +129,10 @@ weir_task_snapshot(struct weir_task *t, int64_t now_ns)
 	note_splits(t, a);
 	note_channels(t, a);
 	a->pending_cnt = t->sink != NULL ? weir_text_sink_snapshot(t->sink, u->id, a->pending) : 0;
+	if (WEIR_PLANT(SNAPSHOT_FILE) && a->pending_cnt > 0)
+		a->pending_cnt--;
+	if (WEIR_PLANT(COMMIT_EARLY) && t->sink != NULL)
+		weir_text_sink_commit(t->sink, u->id);
 	if (a->has_file)
 		freeze(t);
 	if (t->state == WEIR_TASK_FINAL && t->final_snapshot == 0)
@@ -167,6 +172,8 @@ acknowledge(struct weir_task *t)
 	};
 
 	a->posted_ns = t->core->clock();
+	if (WEIR_PLANT(SNAPSHOT_SOURCE))
+		note_splits(t, a);
 	/* Published by the mailbox; the control thread clears it. */
 	atomic_store_explicit(&a->busy, true, memory_order_relaxed);
 	t->snapshot = 0;

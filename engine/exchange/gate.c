@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/plant.h"
 #include "engine/exchange/gate_priv.h"
 
 /* Set-up. */
@@ -165,7 +166,7 @@ event_close(const struct weir_gate *gate, struct channel *ch, struct weir_burst 
 	burst->closed = false;
 	if (!aligned && item->kind != WEIR_ITEM_END_STATE)
 		return;
-	if (ch->state & CH_CLOSED)
+	if ((ch->state & CH_CLOSED) || WEIR_PLANT(BARRIER_OPEN))
 		return;
 	ch->state |= item->kind == WEIR_ITEM_END_STATE ? CH_CLOSED | CH_RESTORED : CH_CLOSED;
 	ch->closed_ord = item->ord;

@@ -1,5 +1,7 @@
 #include "engine/exchange/overdraft.h"
 
+#include "engine/base/plant.h"
+
 #include <string.h>
 
 void
@@ -89,6 +91,8 @@ send_in_order(struct weir_overdraft *o, const struct weir_item *item)
 		return;
 	}
 	WEIR_ASSERT(o->tail - o->head < WEIR_OVERDRAFT_HELD);
+	if (WEIR_PLANT(CHANNEL_DROP))
+		return;
 	*held_at(o, o->tail++) = *item;
 }
 
@@ -184,6 +188,8 @@ weir_overdraft_flush(struct weir_overdraft *o)
 		const uint32_t took = weir_lane_push(o->data, &o->held[at], cnt);
 
 		o->head += took;
+		if (WEIR_PLANT(CHANNEL_TWICE) && took > 0)
+			(void)weir_lane_push(o->data, &o->held[at], 1);
 		for (uint32_t i = 0; i < took; i++)
 			entered(o, &o->held[at + i]);
 		if (took < cnt)

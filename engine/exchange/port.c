@@ -1,5 +1,7 @@
 #include "engine/exchange/port.h"
 
+#include "engine/base/plant.h"
+
 void
 weir_port_init(struct weir_port *port, struct weir_frame_pool *pool,
 	       const struct weir_layout *layout, uint32_t edge, struct weir_lane *data,
@@ -39,6 +41,8 @@ weir_port_send(struct weir_port *port, int64_t watermark_ns, bool idle)
 	frame->magic = WEIR_FRAME_MAGIC;
 	frame->edge = port->edge;
 	frame->rows = port->rows;
+	if (WEIR_PLANT(CHANNEL_ROW) && weir_port_held(port) > 0 && port->rows > 0)
+		frame->rows--;
 	frame->heap_len = port->heap_len;
 	frame->watermark_ns = watermark_ns;
 	frame->stamp_ns = port->stamp_ns;

@@ -11,6 +11,7 @@
  * region, which a later slice moves.
  */
 
+#include "engine/base/plant.h"
 #include "statebackend/hash/hash_priv.h"
 
 #include <string.h>
@@ -56,7 +57,7 @@ hash_freeze(struct weir_kstate *pub, struct weir_snap_writer *w)
 	snap->no++;
 	snap->writer = w;
 	snap->chunk = NULL;
-	snap->at = st->head;
+	snap->at = WEIR_PLANT(SNAPSHOT_WALK) ? NULL : st->head;
 	snap->last = st->tail;
 	snap->at_z = 0;
 	snap->segments = 0;

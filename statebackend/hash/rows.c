@@ -1,5 +1,6 @@
 /* The directory of a paged table: rows of page words. layout.h has the drawing. */
 
+#include "engine/base/plant.h"
 #include "statebackend/hash/hash_priv.h"
 
 #include <string.h>
@@ -55,7 +56,7 @@ capture_if_frozen(struct table *t, const struct spot *s)
 {
 	const struct snap *snap = &state_of(t)->snap;
 
-	if (!snap->active || s->meta->captured == snap->no || t->done == snap->no)
+	if (!snap->active || WEIR_PLANT(SNAPSHOT_COPY) || s->meta->captured == snap->no || t->done == snap->no)
 		return;
 	snap_capture(t, s);
 	s->meta->captured = snap->no;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/crc32c.h"
+#include "engine/base/plant.h"
 #include "statebackend/snapshot/chunk.h"
 
 #define WRITER_MAGIC 0x57525753u
@@ -458,7 +459,7 @@ step_sealed(struct weir_snap_writer *w)
 	if (w->cfg.io->in_flight + 2 > w->cfg.io->depth)
 		return;
 	move(w, WEIR_SNAP_SYNC);
-	ctl_submit(w, WEIR_IO_FSYNC);
+	ctl_submit(w, WEIR_PLANT(SNAPSHOT_SYNC) ? WEIR_IO_READ : WEIR_IO_FSYNC);
 	w->dir = (struct weir_io_req){ .kind = WEIR_IO_FSYNC_DIR, .path = w->dir_path, .user = w };
 	submit(w, &w->dir);
 }
