@@ -251,10 +251,10 @@ seq_fits(const struct channel *ch, const struct weir_item *item)
 }
 
 /*
- * The item of the data lane that may be handed out next, in the look-ahead, or NULL; refill it only
- * if asked to. A number that
- * is neither there nor marked nor waiting in the priority lane fails the channel. (The producer
- * pushed an unaligned barrier before the frames behind it, so whoever sees those sees it too.)
+ * The item of the data lane that may be handed out next, in the look-ahead, or NULL; the look-ahead
+ * is refilled only if asked to. A number that is neither there nor marked nor waiting in the
+ * priority lane fails the channel. (The producer pushed an unaligned barrier before the frames
+ * behind it, so whoever sees those sees it too.)
  */
 static const struct weir_item *
 front(struct weir_gate *gate, struct channel *ch, bool refill)
