@@ -9,7 +9,7 @@
 
 #include "engine/base/base.h"
 
-#define WEIR_GOLDEN 0x9e3779b97f4a7c15ull
+#define WEIR_GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
 /* splitmix64's finaliser. */
 WEIR_INLINE uint64_t

@@ -177,9 +177,9 @@ random_text(uint32_t seed, size_t size, uint32_t newline_in)
 		size_t run = (size_t)(rand() % (r % 37 == 0 ? 9000 : 12));
 
 		for (; run > 0 && i < size; run--)
-			text[i++] = r % 5 == 0 ? '-' : (char)('a' + rand() % 26);
+			text[i++] = (char)(r % 5 == 0 ? '-' : 'a' + rand() % 26);
 		if (i < size)
-			text[i++] = (uint32_t)rand() % newline_in == 0 ? '\n' : ' ';
+			text[i++] = (char)((uint32_t)rand() % newline_in == 0 ? '\n' : ' ');
 	}
 	return text;
 }
