@@ -14,11 +14,12 @@ bench_arg_text(const struct bench_args *args, const char *key)
 {
 	const struct bench_key *keys = args->setup.def->keys;
 
-	for (uint32_t k = 0; keys[k].name != NULL; k++)
-		if (strcmp(keys[k].name, key) == 0)
-			return args->setup.value[k];
-	WEIR_ASSERT(!"key of the bench");
-	return "";
+	uint32_t k = 0;
+
+	while (keys[k].name != NULL && strcmp(keys[k].name, key) != 0)
+		k++;
+	WEIR_ASSERT(keys[k].name != NULL);
+	return args->setup.value[k];
 }
 
 int
