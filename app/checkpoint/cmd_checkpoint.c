@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "app/checkpoint/json.h"
+#include "app/checkpoint/verify.h"
 #include "drivers/store/store.h"
 
 static int
@@ -241,7 +242,8 @@ weir_cmd_checkpoint_verify(const char *path, bool json)
 
 	if (rc != 0)
 		return print_verdict(path, NULL, &err, json);
-	rc = print_verdict(chk.text, m, &err, json);
+	rc = weir_checkpoint_verify(m, data.text, &err);
+	rc = print_verdict(chk.text, rc == 0 ? m : NULL, &err, json);
 	weir_manifest_destroy(m);
 	return rc;
 }

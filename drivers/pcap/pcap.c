@@ -347,7 +347,9 @@ pcap_read(struct weir_reader_ctx *ctx, void *reader, struct weir_read *batch)
 	int reason, rc = 0;
 
 	for (i = 0; i < batch->cap && !r->ended && next_frame(ctx, r, &frame, &rc); i++) {
-		r->link = weir_link_of(r->capture.link_type);
+		/* A pcapng file tells with its first interface; all others are like it. */
+		if (!r->any)
+			r->link = weir_link_of(r->capture.link_type);
 		r->frames++;
 		reason = judge(r, &frame, &flow);
 		if (reason >= 0) {

@@ -39,8 +39,8 @@ detach(struct weir_coordinator *c, const struct weir_pending *p)
 bool
 weir_coord_is_expired(const struct weir_coordinator *c, uint64_t id)
 {
-	uint32_t cnt = c->expired_cnt < WEIR_COORD_EXPIRED_MAX ? c->expired_cnt :
-								 WEIR_COORD_EXPIRED_MAX;
+	uint32_t cnt =
+		c->expired_cnt < WEIR_COORD_EXPIRED_MAX ? c->expired_cnt : WEIR_COORD_EXPIRED_MAX;
 
 	for (uint32_t i = 0; i < cnt; i++) {
 		if (c->expired[i] == id)
@@ -110,9 +110,9 @@ weir_coord_count_failure(struct weir_coordinator *c, uint64_t id, enum weir_requ
 	struct weir_failure failure = {
 		.id = id,
 		.reason = reason,
-		.kind = weir_request_is_sync(kind)	? WEIR_FAILED_SYNC_SAVEPOINT :
-			weir_request_is_savepoint(kind) ? WEIR_FAILED_SAVEPOINT :
-							  WEIR_FAILED_CHECKPOINT,
+		.kind = weir_request_is_sync(kind)	  ? WEIR_FAILED_SYNC_SAVEPOINT
+			: weir_request_is_savepoint(kind) ? WEIR_FAILED_SAVEPOINT
+							  : WEIR_FAILED_CHECKPOINT,
 		.has_task = by != NULL,
 	};
 	enum weir_failure_verdict verdict = weir_failures_failed(&c->failures, &failure);

@@ -32,8 +32,8 @@ swallow_later(struct weir_coordinator *c, enum weir_coord_stage stage, uint32_t 
 {
 	if (!weir_coord_asks(c, stage))
 		return;
-	c->swallows = weir_grow(c->swallows, &c->swallow_cap, c->swallow_cnt + 1,
-				sizeof(*c->swallows));
+	c->swallows =
+		weir_grow(c->swallows, &c->swallow_cap, c->swallow_cnt + 1, sizeof(*c->swallows));
 	c->swallows[c->swallow_cnt++] =
 		(struct weir_swallow){ .stage = stage, .which = which, .id = id };
 }
@@ -97,8 +97,8 @@ fail_pending(struct weir_coordinator *c, enum weir_reason reason)
 static enum weir_reason
 stage_reason(enum weir_coord_result result)
 {
-	return result == WEIR_COORD_FAILED_IO ? WEIR_REASON_IO_EXCEPTION :
-						WEIR_REASON_TRIGGER_CHECKPOINT_FAILURE;
+	return result == WEIR_COORD_FAILED_IO ? WEIR_REASON_IO_EXCEPTION
+					      : WEIR_REASON_TRIGGER_CHECKPOINT_FAILURE;
 }
 
 /* Enter a stage; true if the caller will answer it. */

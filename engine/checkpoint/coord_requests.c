@@ -63,7 +63,6 @@ submit(struct weir_coordinator *c, struct weir_request *request)
 {
 	struct weir_request victim;
 
-	c->touched = true;
 	request->time = c->now;
 	if (c->shutdown) {
 		weir_coord_emit_promise(c, request, WEIR_REASON_CHECKPOINT_COORDINATOR_SHUTDOWN, 0);
@@ -239,8 +238,7 @@ static void
 start_again(struct weir_coordinator *c)
 {
 	c->scheduler_again = false;
-	if (c->cfg.interval_ms != WEIR_COORD_NO_INTERVAL && weir_coord_is_active(c) &&
-	    !c->shutdown)
+	if (c->cfg.interval_ms != WEIR_COORD_NO_INTERVAL && weir_coord_is_active(c) && !c->shutdown)
 		weir_coord_scheduler_start(c);
 }
 

@@ -48,8 +48,8 @@ static void
 set_state(struct weir_coordinator *c, uint32_t task, enum weir_coord_task_state state)
 {
 	struct weir_attempt attempt = { task, c->attempts[task] };
-	bool left_running = c->states[task] == WEIR_COORD_TASK_RUNNING &&
-			    state != WEIR_COORD_TASK_RUNNING;
+	bool left_running =
+		c->states[task] == WEIR_COORD_TASK_RUNNING && state != WEIR_COORD_TASK_RUNNING;
 	bool was_active = weir_coord_is_active(c);
 
 	c->states[task] = (uint8_t)state;
@@ -206,19 +206,26 @@ weir_coord_on_restore(struct weir_coordinator *c, const struct weir_coord_event 
 	return true;
 }
 
+/* Something exists already: too late to begin elsewhere. */
+static bool
+has_begun(const struct weir_coordinator *c)
+{
+	return c->next_id > 1 || c->prep.active || c->decider.queue_cnt > 0 ||
+	       c->registry.cnt > 0 || c->store.completed.cnt > 0 || c->store.savepoints.cnt > 0;
+}
+
 bool
 weir_coord_on_start_from(struct weir_coordinator *c, const struct weir_coord_event *e)
 {
 	struct weir_coord_attempts to;
 	struct weir_snapshot *snap;
 
-	if (c->touched)
+	if (has_begun(c))
 		return false;
 	if (e->start.unknown_hook_cnt > 0 && !e->start.allow_non_restored) { /* K15 */
 		weir_coord_emit(c, WEIR_COORD_DO_RESTORE_FAILED, e->start.snapshot.id);
 		return true;
 	}
-	c->touched = true;
 	snap = weir_snapshot_copy(&e->start.snapshot);
 	snap->external = true;
 	weir_snapshot_list_add(&c->store.completed, snap);
@@ -232,9 +239,8 @@ weir_coord_on_start_from(struct weir_coordinator *c, const struct weir_coord_eve
 bool
 weir_coord_on_recover(struct weir_coordinator *c, const struct weir_coord_event *e)
 {
-	if (c->touched)
+	if (has_begun(c))
 		return false;
-	c->touched = true;
 	c->next_id = e->recover.next_id;
 	for (uint32_t i = 0; i < e->recover.completed_cnt; i++) {
 		struct weir_snapshot *snap = weir_snapshot_copy(&e->recover.completed[i]);

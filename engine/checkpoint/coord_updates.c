@@ -112,8 +112,8 @@ weir_coord_emit_delete(struct weir_coordinator *c, const struct weir_snapshot *s
 	if (!weir_coord_asks(c, WEIR_COORD_STAGE_DELETE))
 		return;
 	/* K10: counted for C4 until DELETED. */
-	c->deleting = weir_grow(c->deleting, &c->deleting_cap, c->deleting_cnt + 1,
-				sizeof(*c->deleting));
+	c->deleting =
+		weir_grow(c->deleting, &c->deleting_cap, c->deleting_cnt + 1, sizeof(*c->deleting));
 	c->deleting[c->deleting_cnt++] = snap->id;
 }
 

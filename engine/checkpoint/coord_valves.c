@@ -54,7 +54,6 @@ send(struct weir_coordinator *c, const struct weir_coord_event *e)
 	if (!weir_coord_of_task(c, which, e->opevent.task, &subtask) ||
 	    c->states[e->opevent.task] != WEIR_COORD_TASK_RUNNING)
 		return false;
-	c->touched = true;
 	weir_valve_send(&c->valves[which], subtask, e->opevent.event);
 	send_ready(c, which);
 	return true;

@@ -17,8 +17,8 @@ copy_config(struct weir_coordinator *c, const struct weir_coordinator_config *co
 					     sizeof(struct weir_coord_vertex));
 	cfg->graph.edges = weir_grow_copy(config->graph.edges, config->graph.edge_cnt,
 					  sizeof(struct weir_coord_edge));
-	cfg->opcoord_vertex = weir_grow_copy(config->opcoord_vertex, config->opcoord_cnt,
-					     sizeof(uint32_t));
+	cfg->opcoord_vertex =
+		weir_grow_copy(config->opcoord_vertex, config->opcoord_cnt, sizeof(uint32_t));
 	if (cfg->interval_ms != WEIR_COORD_NO_INTERVAL && cfg->interval_ms < cfg->min_pause_ms)
 		cfg->interval_ms = cfg->min_pause_ms;
 	for (uint32_t i = 0; i < cfg->graph.edge_cnt; i++)

@@ -6,8 +6,8 @@
  * has failed, and what may be deleted. One per job.
  *
  * It is a pure state machine. The job master tells it what happened (an event and the time) and
- * does what it answers (an ordered list of updates). It does no I/O, has no clock, no threads and no
- * global state; the same events give the same updates.
+ * does what it answers (an ordered list of updates). It does no I/O, has no clock, no threads and
+ * no global state; the same events give the same updates.
  *
  *     event, now  -->  weir_coordinator_step()  -->  updates, in the order in which to do them
  *
@@ -26,9 +26,9 @@
  *            of the caller's. The coordinator stores, compares and returns them and never looks
  *            behind them; the caller owns what they stand for, for as long as a file has not been
  *            named in a DELETE or DISCARD update.
- * Tasks:     dense numbers as in trigger_plan.h, and an attempt number that grows with each restart.
- * Times:     ms, any origin, must not go backwards.
- * Failure:   an event that is impossible now is refused (`illegal`) and changes nothing.
+ * Tasks:     dense numbers as in trigger_plan.h, and an attempt number that grows with each
+ * restart. Times:     ms, any origin, must not go backwards. Failure:   an event that is impossible
+ * now is refused (`illegal`) and changes nothing.
  */
 
 #include "engine/checkpoint/decider.h"
@@ -73,28 +73,28 @@ enum weir_coord_stage {
 	WEIR_COORD_STAGE_OPEVENT = 1 << 7, /* OPEVENT is answered by OPEVENT_ACKED or _LOST */
 };
 
-#define WEIR_COORD_NO_INTERVAL	 (-1)
-#define WEIR_COORD_EXPIRED_MAX	 16 /* C19 */
+#define WEIR_COORD_NO_INTERVAL (-1)
+#define WEIR_COORD_EXPIRED_MAX 16 /* C19 */
 
 struct weir_coordinator_config {
-	uint64_t job;		  /* messages of another job are ignored */
-	int64_t interval_ms;	  /* > 0, or WEIR_COORD_NO_INTERVAL: no periodic checkpoints */
+	uint64_t job;		     /* messages of another job are ignored */
+	int64_t interval_ms;	     /* > 0, or WEIR_COORD_NO_INTERVAL: no periodic checkpoints */
 	int64_t backlog_interval_ms; /* C10: NO_INTERVAL: same as interval; 0: none meanwhile */
 	int64_t min_pause_ms;
 	int64_t timeout_ms;
 	int64_t aligned_timeout_ms;
-	uint32_t max_concurrent; /* 1 if unaligned (C8): validated by the configuration */
-	uint32_t retained;	 /* >= 1 */
-	uint32_t queue_limit;	 /* C3: 1000 */
+	uint32_t max_concurrent;     /* 1 if unaligned (C8): validated by the configuration */
+	uint32_t retained;	     /* >= 1 */
+	uint32_t queue_limit;	     /* C3: 1000 */
 	uint32_t tolerable_failures; /* WEIR_FAILURES_UNLIMITED */
 	bool unaligned;
 	bool at_least_once;
 	bool finished_tasks; /* checkpoints go on after tasks finished */
 	enum weir_retention retention;
-	uint32_t asks;	     /* enum weir_coord_stage, ored */
+	uint32_t asks;	      /* enum weir_coord_stage, ored */
 	uint32_t history_max; /* finished checkpoints kept in the statistics */
 
-	struct weir_coord_graph graph; /* copied */
+	struct weir_coord_graph graph;	/* copied */
 	const uint32_t *opcoord_vertex; /* per operator coordinator: its vertex; copied */
 	uint32_t opcoord_cnt;
 	uint32_t hook_cnt;
@@ -164,10 +164,10 @@ struct weir_snapshot {
 	int64_t timestamp_ms;
 	uint64_t location; /* as given in the storage answer */
 	enum weir_request_kind kind;
-	bool claimed; /* false: files belong to the user, nothing of it is ever deleted (S6) */
+	bool claimed;  /* false: files belong to the user, nothing of it is ever deleted (S6) */
 	bool external; /* came in by START_FROM, not taken by this job run */
 	const struct weir_task_snapshot *tasks;
-	uint32_t task_cnt; /* 0: unknown, e.g. the parallelism was another; see parts */
+	uint32_t task_cnt;	       /* 0: unknown, e.g. the parallelism was another; see parts */
 	const struct weir_part *parts; /* files not listed by task */
 	uint32_t part_cnt;
 	const struct weir_hook_snapshot *hooks; /* one per hook of the configuration */
@@ -177,34 +177,35 @@ struct weir_snapshot {
 /* ---- events --------------------------------------------------------------------------------- */
 
 enum weir_coord_event_kind {
-	WEIR_COORD_TICK,	     /* time passed: fires every timer that is due, one by one */
-	WEIR_COORD_REQUEST,	     /* .request: a checkpoint or savepoint is asked for (C1) */
-	WEIR_COORD_STOP,	     /* .request SUSPEND or DRAIN: stop with savepoint (S4) */
-	WEIR_COORD_PLAN_ANSWER,	     /* .answer */
-	WEIR_COORD_ID_ANSWER,	     /* .answer: the counter was made durable beyond next-id */
-	WEIR_COORD_STORAGE_ANSWER,   /* .answer.id, .location: directory made */
-	WEIR_COORD_OPCOORD_ANSWER,   /* .answer.id, .which: its snapshot is taken now */
-	WEIR_COORD_HOOK_ANSWER,	     /* .answer.id, .which, .has_state, .state */
-	WEIR_COORD_FINALIZE_ANSWER,  /* .answer.id: manifest written, not written, unknown (K7) */
-	WEIR_COORD_DELETED,	     /* .answer.id: a DELETE is done, or has failed and was logged */
-	WEIR_COORD_ACK,		     /* .ack: a task's snapshot is durable */
-	WEIR_COORD_DECLINE,	     /* .message, .reason */
-	WEIR_COORD_RPC_FAILED,	     /* .message: the trigger could not be delivered (C21) */
-	WEIR_COORD_BARRIER,	     /* .message: the subtask is past the barrier (K14) */
-	WEIR_COORD_OPEVENT_SEND,     /* .opevent: a coordinator wants to send to its subtask */
-	WEIR_COORD_OPEVENT_ACKED,    /* .opevent.event: the subtask has it */
-	WEIR_COORD_OPEVENT_LOST,     /* .opevent.event */
-	WEIR_COORD_BACKLOG,	     /* .backlog (C10) */
-	WEIR_COORD_TASK_STATE,	     /* .tasks, .tasks.state: these attempts are now in this state */
-	WEIR_COORD_JOB_STATE,	     /* .job_state */
-	WEIR_COORD_SCHEDULER_START,  /* periodic checkpoints on; ends whatever an earlier start made */
-	WEIR_COORD_SCHEDULER_STOP,   /* off, and everything pending and waiting is aborted */
-	WEIR_COORD_ABORT,	     /* .message.id, .reason */
-	WEIR_COORD_SHUTDOWN,	     /* for ever */
-	WEIR_COORD_RESTART,	     /* .tasks: these are the new attempts, in state CREATED */
-	WEIR_COORD_RESTORE,	     /* .tasks: bring these back to the latest completed checkpoint */
-	WEIR_COORD_START_FROM,	     /* .start: the first thing, or not at all */
-	WEIR_COORD_RECOVER,	     /* .recover: what an earlier process left; before anything else */
+	WEIR_COORD_TICK,	    /* time passed: fires every timer that is due, one by one */
+	WEIR_COORD_REQUEST,	    /* .request: a checkpoint or savepoint is asked for (C1) */
+	WEIR_COORD_STOP,	    /* .request SUSPEND or DRAIN: stop with savepoint (S4) */
+	WEIR_COORD_PLAN_ANSWER,	    /* .answer */
+	WEIR_COORD_ID_ANSWER,	    /* .answer: the counter was made durable beyond next-id */
+	WEIR_COORD_STORAGE_ANSWER,  /* .answer.id, .location: directory made */
+	WEIR_COORD_OPCOORD_ANSWER,  /* .answer.id, .which: its snapshot is taken now */
+	WEIR_COORD_HOOK_ANSWER,	    /* .answer.id, .which, .has_state, .state */
+	WEIR_COORD_FINALIZE_ANSWER, /* .answer.id: manifest written, not written, unknown (K7) */
+	WEIR_COORD_DELETED,	    /* .answer.id: a DELETE is done, or has failed and was logged */
+	WEIR_COORD_ACK,		    /* .ack: a task's snapshot is durable */
+	WEIR_COORD_DECLINE,	    /* .message, .reason */
+	WEIR_COORD_RPC_FAILED,	    /* .message: the trigger could not be delivered (C21) */
+	WEIR_COORD_BARRIER,	    /* .message: the subtask is past the barrier (K14) */
+	WEIR_COORD_OPEVENT_SEND,    /* .opevent: a coordinator wants to send to its subtask */
+	WEIR_COORD_OPEVENT_ACKED,   /* .opevent.event: the subtask has it */
+	WEIR_COORD_OPEVENT_LOST,    /* .opevent.event */
+	WEIR_COORD_BACKLOG,	    /* .backlog (C10) */
+	WEIR_COORD_TASK_STATE,	    /* .tasks, .tasks.state: these attempts are now in this state */
+	WEIR_COORD_JOB_STATE,	    /* .job_state */
+	WEIR_COORD_SCHEDULER_START, /* periodic checkpoints on; ends whatever an earlier start made
+				     */
+	WEIR_COORD_SCHEDULER_STOP,  /* off, and everything pending and waiting is aborted */
+	WEIR_COORD_ABORT,	    /* .message.id, .reason */
+	WEIR_COORD_SHUTDOWN,	    /* for ever */
+	WEIR_COORD_RESTART,	    /* .tasks: these are the new attempts, in state CREATED */
+	WEIR_COORD_RESTORE,    /* .tasks: bring these back to the latest completed checkpoint */
+	WEIR_COORD_START_FROM, /* .start: the first thing, or not at all */
+	WEIR_COORD_RECOVER,    /* .recover: what an earlier process left; before anything else */
 };
 
 enum weir_coord_result {
@@ -267,8 +268,8 @@ struct weir_coord_event {
 		enum weir_coord_job_state job_state;
 		struct {
 			struct weir_snapshot snapshot; /* its claimed and kind are honoured */
-			uint32_t unknown_hook_cnt; /* states whose hook the job does not have */
-			bool allow_non_restored;   /* K15: then they are not an error */
+			uint32_t unknown_hook_cnt;     /* states whose hook the job does not have */
+			bool allow_non_restored;       /* K15: then they are not an error */
 		} start;
 		struct {
 			uint64_t next_id;
@@ -293,22 +294,22 @@ enum weir_coord_update_kind {
 	WEIR_COORD_DO_TRIGGER,	     /* .trigger: to these attempts */
 	WEIR_COORD_DO_PROMISE,	     /* .promise: outcome of a request, exactly one each */
 	WEIR_COORD_DO_ACK,	     /* .ack_outcome: information for log and metrics (K1) */
-	WEIR_COORD_DO_DECLINE_IGNORED, /* information */
-	WEIR_COORD_DO_FAIL_JOB,	     /* .fail */
-	WEIR_COORD_DO_FAIL_TASK,     /* .fail.task: it missed an operator event */
-	WEIR_COORD_DO_COMPLETE,	     /* .id, .complete: tell these attempts "complete id" (K4) */
-	WEIR_COORD_DO_ABORT,	     /* .id, .abort: tell these attempts "abort id" (K8) */
+	WEIR_COORD_DO_DECLINE_IGNORED,	/* information */
+	WEIR_COORD_DO_FAIL_JOB,		/* .fail */
+	WEIR_COORD_DO_FAIL_TASK,	/* .fail.task: it missed an operator event */
+	WEIR_COORD_DO_COMPLETE,		/* .id, .complete: tell these attempts "complete id" (K4) */
+	WEIR_COORD_DO_ABORT,		/* .id, .abort: tell these attempts "abort id" (K8) */
 	WEIR_COORD_DO_COMPLETE_OPCOORD, /* .id, .which */
-	WEIR_COORD_DO_ABORT_OPCOORD, /* .id, .which */
-	WEIR_COORD_DO_DROP_LOCATION, /* .id: storage that came too late; .storage.location */
-	WEIR_COORD_DO_DELETE,	     /* .id, .files: remove its location and these files (K10) */
-	WEIR_COORD_DO_DISCARD,	     /* .files: remove these */
-	WEIR_COORD_DO_OPEVENT,	     /* .opevent: deliver it now */
-	WEIR_COORD_DO_RESTORE,	     /* .id (0: nothing to restore, start empty), .restore */
-	WEIR_COORD_DO_HOOK_RESTORE,  /* .id, .hook */
-	WEIR_COORD_DO_HOOK_RESET,    /* .hook.which: there is nothing to restore */
-	WEIR_COORD_DO_OPCOORD_RESET, /* .id (0: none), .which */
-	WEIR_COORD_DO_SUBTASK_RESET, /* .id (0: none), .which, .task: this coordinator's subtask */
+	WEIR_COORD_DO_ABORT_OPCOORD,	/* .id, .which */
+	WEIR_COORD_DO_DROP_LOCATION,	/* .id: storage that came too late; .storage.location */
+	WEIR_COORD_DO_DELETE,		/* .id, .files: remove its location and these files (K10) */
+	WEIR_COORD_DO_DISCARD,		/* .files: remove these */
+	WEIR_COORD_DO_OPEVENT,		/* .opevent: deliver it now */
+	WEIR_COORD_DO_RESTORE,		/* .id (0: nothing to restore, start empty), .restore */
+	WEIR_COORD_DO_HOOK_RESTORE,	/* .id, .hook */
+	WEIR_COORD_DO_HOOK_RESET,	/* .hook.which: there is nothing to restore */
+	WEIR_COORD_DO_OPCOORD_RESET,	/* .id (0: none), .which */
+	WEIR_COORD_DO_SUBTASK_RESET,  /* .id (0: none), .which, .task: this coordinator's subtask */
 	WEIR_COORD_DO_RESTORE_FAILED, /* K15: hook states nobody takes */
 };
 

@@ -14,8 +14,8 @@
  *   coord_valves.c      operator coordinators' events (K14)
  */
 
-#include "engine/checkpoint/coordinator.h"
 #include "engine/checkpoint/coord_stats.h"
+#include "engine/checkpoint/coordinator.h"
 #include "engine/checkpoint/failures.h"
 #include "engine/checkpoint/pending.h"
 #include "engine/checkpoint/registry.h"
@@ -63,7 +63,6 @@ struct weir_coordinator {
 	uint32_t *attempts;
 	enum weir_coord_job_state job_state;
 	bool shutdown;
-	bool touched; /* something exists: START_FROM and RECOVER come too late */
 
 	/* periodic scheduler */
 	bool scheduler_on;

@@ -20,10 +20,10 @@ enum weir_request_kind {
 };
 
 struct weir_request {
-	uint64_t number;   /* the caller's name for it, or the ordinal of a timer's request */
-	uint64_t target;   /* caller's handle of the directory asked for, 0: the configured one */
-	int64_t time;	   /* when it came in */
-	uint64_t arrival;  /* order within one ms; set by weir_decider_add */
+	uint64_t number;  /* the caller's name for it, or the ordinal of a timer's request */
+	uint64_t target;  /* caller's handle of the directory asked for, 0: the configured one */
+	int64_t time;	  /* when it came in */
+	uint64_t arrival; /* order within one ms; set by weir_decider_add */
 	enum weir_request_kind kind;
 	bool forced;	 /* may start beside max-concurrent others (C5) */
 	bool periodic;	 /* not made by a user */
@@ -90,7 +90,8 @@ bool weir_decider_add(struct weir_decider *d, const struct weir_request *request
 		      struct weir_request *victim) WEIR_MUST_USE;
 
 /* What to do next; ask again until NOTHING (after a RUN with the new view). */
-struct weir_decision weir_decider_next(struct weir_decider *d, const struct weir_decider_view *view);
+struct weir_decision weir_decider_next(struct weir_decider *d,
+				       const struct weir_decider_view *view);
 
 /* Take the best request out unconditionally; false if there is none. */
 bool weir_decider_take(struct weir_decider *d, struct weir_request *request) WEIR_MUST_USE;

@@ -38,7 +38,8 @@ counted_before(const struct weir_failures *f, uint64_t id)
 static bool
 count(struct weir_failures *f, const struct weir_failure *failure)
 {
-	if (f->tolerable == WEIR_FAILURES_UNLIMITED || !weir_reason_counts(failure->reason)) /* K12 */
+	if (f->tolerable == WEIR_FAILURES_UNLIMITED ||
+	    !weir_reason_counts(failure->reason)) /* K12 */
 		return false;
 	if (failure->id != 0) {
 		if (failure->id <= f->last_success || counted_before(f, failure->id))
@@ -57,7 +58,8 @@ count(struct weir_failures *f, const struct weir_failure *failure)
 enum weir_failure_verdict
 weir_failures_failed(struct weir_failures *f, const struct weir_failure *failure)
 {
-	/* K13: without a task, or before anything started, only a checkpoint speaks against the job. */
+	/* K13: without a task, or before anything started, only a checkpoint speaks against the
+	 * job. */
 	if (!failure->has_task || weir_reason_is_preflight(failure->reason)) {
 		if (failure->kind != WEIR_FAILED_CHECKPOINT)
 			return WEIR_FAILURE_GO_ON;

@@ -21,7 +21,7 @@ enum weir_failed_kind {
 
 enum weir_failure_verdict {
 	WEIR_FAILURE_GO_ON,
-	WEIR_FAILURE_FAIL_JOB,	     /* nobody in particular is to blame */
+	WEIR_FAILURE_FAIL_JOB,	       /* nobody in particular is to blame */
 	WEIR_FAILURE_FAIL_JOB_BY_TASK, /* the named task is */
 };
 

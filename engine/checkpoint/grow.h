@@ -9,8 +9,8 @@
 #include "engine/base/base.h"
 
 /*
- * Room for at least need elements of size bytes in array, whose capacity is *cap. Returns the array,
- * which may have moved; new elements are not initialised.
+ * Room for at least need elements of size bytes in array, whose capacity is *cap. Returns the
+ * array, which may have moved; new elements are not initialised.
  */
 void *weir_grow(void *array, uint32_t *cap, uint32_t need, size_t size) WEIR_MUST_USE;
 

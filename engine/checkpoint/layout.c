@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/hash.h"
+
 #define NAME_MAX_BYTES 255u
 
 static WEIR_PRINTF(3, 4) int format_path(struct weir_path *buf, struct weir_error *err,
@@ -29,6 +31,12 @@ weir_layout_job_ok(const char *job)
 {
 	return job[0] != '\0' && job[0] != '.' && strchr(job, '/') == NULL &&
 	       strlen(job) <= NAME_MAX_BYTES;
+}
+
+uint64_t
+weir_layout_job_hash(const char *job)
+{
+	return weir_hash_bytes(job, strlen(job));
 }
 
 int

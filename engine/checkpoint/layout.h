@@ -34,6 +34,9 @@ struct weir_path {
 /* May the job be called that? Not empty, no '/', not beginning with '.', at most 255 bytes. */
 bool weir_layout_job_ok(const char *job);
 
+/* What a data file's header says of its job. */
+uint64_t weir_layout_job_hash(const char *job);
+
 /* "<dir>/<job>" */
 WEIR_MUST_USE int weir_layout_job(struct weir_path *buf, const char *dir, const char *job,
 				  struct weir_error *err);

@@ -4,9 +4,9 @@
 /*
  * Shared registry (K2, S9): which file stands behind a key, and which checkpoints use it.
  *
- * An entry lives while a checkpoint not below the lowest retained one may refer to it. Pins say that
- * a retained checkpoint, or one whose manifest is being written, names the file: such a file is
- * never replaced. Pins are a cache of the live set and are made anew from the retained manifests
+ * An entry lives while a checkpoint not below the lowest retained one may refer to it. Pins say
+ * that a retained checkpoint, or one whose manifest is being written, names the file: such a file
+ * is never replaced. Pins are a cache of the live set and are made anew from the retained manifests
  * after a restart (K10); they are not what decides a deletion.
  *
  * Threads:   the coordinator's. Ownership: caller's memory, lists freed by fini.

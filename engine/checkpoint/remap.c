@@ -133,8 +133,8 @@ weir_remap_work(const struct weir_remap_exchange *x, bool down, uint32_t subtask
 	if (weir_remap_side(x, down, &own) && weir_remap_side(x, !down, &other)) {
 		bool nothing = own.first[subtask + 1] == own.first[subtask];
 
-		work = nothing || (own.identity && other.identity) ? WEIR_REMAP_IDENTITY :
-								     WEIR_REMAP_RESCALE;
+		work = nothing || (own.identity && other.identity) ? WEIR_REMAP_IDENTITY
+								   : WEIR_REMAP_RESCALE;
 	}
 	weir_remap_fini(&own);
 	weir_remap_fini(&other);

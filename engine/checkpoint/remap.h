@@ -2,8 +2,8 @@
 #define WEIR_ENGINE_CHECKPOINT_REMAP_H
 
 /*
- * In-flight data at changed parallelism (R3): which old subtasks' in-flight data a new subtask takes
- * over, per exchange and side.
+ * In-flight data at changed parallelism (R3): which old subtasks' in-flight data a new subtask
+ * takes over, per exchange and side.
  *
  * Each side of an exchange has a mapper. It gives a table new <- old: new subtask i recovers the
  * data of the old subtasks in row i. An old subtask in several rows is *ambiguous*: each of its

@@ -12,8 +12,8 @@ weir_snapshot_copy(const struct weir_snapshot *snapshot)
 
 	tasks = weir_grow_copy(snapshot->tasks, snapshot->task_cnt, sizeof(*tasks));
 	for (uint32_t i = 0; i < snapshot->task_cnt; i++)
-		tasks[i].parts = weir_grow_copy(tasks[i].parts, tasks[i].part_cnt,
-						sizeof(struct weir_part));
+		tasks[i].parts =
+			weir_grow_copy(tasks[i].parts, tasks[i].part_cnt, sizeof(struct weir_part));
 	copy->tasks = tasks;
 	copy->parts = weir_grow_copy(snapshot->parts, snapshot->part_cnt, sizeof(struct weir_part));
 	copy->hooks = weir_grow_copy(snapshot->hooks, snapshot->hook_cnt,

@@ -30,7 +30,8 @@ void weir_store_fini(struct weir_store *s);
 void weir_snapshot_list_add(struct weir_snapshot_list *l, struct weir_snapshot *snapshot);
 
 /* Take element i out; the caller owns it. */
-struct weir_snapshot *weir_snapshot_list_take(struct weir_snapshot_list *l, uint32_t i) WEIR_MUST_USE;
+struct weir_snapshot *weir_snapshot_list_take(struct weir_snapshot_list *l,
+					      uint32_t i) WEIR_MUST_USE;
 
 /* The one with this id, or NULL. */
 struct weir_snapshot *weir_snapshot_list_find(const struct weir_snapshot_list *l, uint64_t id);

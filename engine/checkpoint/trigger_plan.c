@@ -74,7 +74,7 @@ pointwise_fed(const struct planner *p, const struct weir_coord_edge *edge, uint3
 	uint32_t first, last;
 
 	weir_coord_pointwise(p->graph->vertices[edge->up].parallelism,
-			    p->graph->vertices[edge->down].parallelism, i, &first, &last);
+			     p->graph->vertices[edge->down].parallelism, i, &first, &last);
 	for (uint32_t u = first; u <= last; u++) {
 		if (!is_finished(p, p->first[edge->up] + u))
 			return true;

@@ -2,8 +2,8 @@
 #define WEIR_ENGINE_CHECKPOINT_VALVE_H
 
 /*
- * Valves of one operator coordinator (K14): events it sends after its snapshot for a checkpoint must
- * reach a subtask after that checkpoint's barrier.
+ * Valves of one operator coordinator (K14): events it sends after its snapshot for a checkpoint
+ * must reach a subtask after that checkpoint's barrier.
  *
  *   coordinator --e3--> [closed for 7: e3] --  barrier 7 passed  --> subtask
  *

@@ -128,6 +128,10 @@ for key in values:
 rc, out, err = weir("help", "keys")
 check("every key is in the table", all(f"`{key}`" in out for key in values if "map" not in key))
 
+with open(os.path.join(os.path.dirname(__file__), "../../docs/configuration.md"),
+          encoding="utf-8") as f:
+    check("docs/configuration.md ends with the table of weir help keys", f.read().endswith(out))
+
 # The plan's placement, pasted back, gives the same plan.
 for job in ("nexmark-q5", "wordcount", "flowstats"):
     rc, plan, err = weir("plan", job, "--set", "job.input=/usr/share/common-licenses")

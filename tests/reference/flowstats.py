@@ -251,10 +251,10 @@ class Stats:
 
     def frame(self, link, time, largest, frame, length):
         try:
-            if self.bound is not None and largest is not None and time < largest - self.bound:
-                raise Drop("late")
             if link not in SUPPORTED:
                 raise Drop("link-type")
+            if self.bound is not None and largest is not None and time < largest - self.bound:
+                raise Drop("late")
             key = (time // self.window * self.window // 10**9,) + flow(link, frame)
         except Drop as drop:
             self.dropped[drop.args[0]] += 1

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const task_states[] = { "NONE",     "CREATED",   "DEPLOYING", "INITIALIZING",
-					   "RUNNING",  "FINISHED",  "CANCELING", "CANCELED",
-					   "FAILED" };
-static const char *const job_states[] = { "CREATED",	"RUNNING",  "RESTARTING",
-					  "FAILING",	"CANCELLING", "FINISHED",
-					  "CANCELED",	"FAILED",   "SUSPENDED" };
+static const char *const task_states[] = { "NONE",	   "CREATED",  "DEPLOYING",
+					   "INITIALIZING", "RUNNING",  "FINISHED",
+					   "CANCELING",	   "CANCELED", "FAILED" };
+static const char *const job_states[] = { "CREATED",  "RUNNING",    "RESTARTING",
+					  "FAILING",  "CANCELLING", "FINISHED",
+					  "CANCELED", "FAILED",	    "SUSPENDED" };
 static const char *const stages[] = { "plan", "id",	  "storage", "coord",
 				      "hook", "finalize", "delete",  "event" };
 
@@ -132,9 +132,9 @@ read_value(struct coord_scenario *s, const char *key, const char *value)
 	else if (strcmp(key, "queue-limit") == 0)
 		cfg->queue_limit = (uint32_t)strtoul(value, NULL, 10);
 	else if (strcmp(key, "tolerable-failures") == 0)
-		cfg->tolerable_failures = strcmp(value, "unlimited") == 0 ?
-						  WEIR_FAILURES_UNLIMITED :
-						  (uint32_t)strtoul(value, NULL, 10);
+		cfg->tolerable_failures = strcmp(value, "unlimited") == 0
+						  ? WEIR_FAILURES_UNLIMITED
+						  : (uint32_t)strtoul(value, NULL, 10);
 	else if (strcmp(key, "unaligned") == 0)
 		return on_off(value, &cfg->unaligned);
 	else if (strcmp(key, "finished-tasks") == 0)
@@ -206,9 +206,9 @@ read_name(struct coord_scenario *s, const struct scn_line *line)
 		s->hook_names[s->cfg.hook_cnt++] = line->words[1];
 		return s->cfg.hook_cnt < COORD_NAMES_MAX;
 	}
-	v = line->word_cnt > 2 ? coord_index(s->vertex_names, s->cfg.graph.vertex_cnt,
-					     line->words[2]) :
-				 -1;
+	v = line->word_cnt > 2
+		    ? coord_index(s->vertex_names, s->cfg.graph.vertex_cnt, line->words[2])
+		    : -1;
 	if (v < 0)
 		return false;
 	s->opcoord_vertices[s->cfg.opcoord_cnt] = (uint32_t)v;

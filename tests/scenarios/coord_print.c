@@ -8,10 +8,10 @@
 #include <string.h>
 
 static const char *const outcomes[] = {
-	[WEIR_ACK_SHUTDOWN] = "shutdown", [WEIR_ACK_OTHER_JOB] = "other-job",
+	[WEIR_ACK_SHUTDOWN] = "shutdown",   [WEIR_ACK_OTHER_JOB] = "other-job",
 	[WEIR_ACK_DUPLICATE] = "duplicate", [WEIR_ACK_SUCCESS] = "success",
-	[WEIR_ACK_UNKNOWN] = "unknown",	  [WEIR_ACK_EXPIRED] = "expired",
-	[WEIR_ACK_LATE] = "late",	  [WEIR_ACK_BROKEN] = "broken",
+	[WEIR_ACK_UNKNOWN] = "unknown",	    [WEIR_ACK_EXPIRED] = "expired",
+	[WEIR_ACK_LATE] = "late",	    [WEIR_ACK_BROKEN] = "broken",
 };
 
 static const char *const kinds[] = {

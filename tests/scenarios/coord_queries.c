@@ -13,7 +13,8 @@ item(struct scn_text *t, const char *separator)
 		scn_text_add(t, "%s", separator);
 }
 
-/* ---- lists of checkpoints ---------------------------------------------------------------------- */
+/* ---- lists of checkpoints ----------------------------------------------------------------------
+ */
 
 static void
 missing(const struct coord_scenario *s, const struct weir_pending *p, struct scn_text *t)
@@ -89,7 +90,8 @@ query_queue(struct coord_scenario *s, struct scn_text *t)
 	}
 }
 
-/* ---- registry ---------------------------------------------------------------------------------- */
+/* ---- registry ----------------------------------------------------------------------------------
+ */
 
 static void
 query_registry(struct coord_scenario *s, struct scn_text *t)
@@ -113,7 +115,8 @@ query_registry(struct coord_scenario *s, struct scn_text *t)
 	free(keys);
 }
 
-/* ---- timers ------------------------------------------------------------------------------------ */
+/* ---- timers ------------------------------------------------------------------------------------
+ */
 
 /* The armed timer that fires first after (due, seq), written to t; false if there is none. */
 static bool
@@ -159,7 +162,8 @@ query_timers(struct coord_scenario *s, struct scn_text *t)
 		;
 }
 
-/* ---- numbers and flags ------------------------------------------------------------------------- */
+/* ---- numbers and flags -------------------------------------------------------------------------
+ */
 
 static void
 query_triggering(struct coord_scenario *s, struct scn_text *t)
@@ -200,7 +204,8 @@ query_force_full(struct coord_scenario *s, struct scn_text *t)
 	scn_text_add(t, "%s", s->c->force_full ? "on" : "off");
 }
 
-/* ---- valves ------------------------------------------------------------------------------------ */
+/* ---- valves ------------------------------------------------------------------------------------
+ */
 
 static void
 held_events(const struct coord_scenario *s, const struct weir_valve *v, uint32_t subtask,
@@ -243,7 +248,8 @@ query_valve(struct coord_scenario *s, const char *name, struct scn_text *t)
 	return true;
 }
 
-/* ---- content ----------------------------------------------------------------------------------- */
+/* ---- content -----------------------------------------------------------------------------------
+ */
 
 static void
 print_parts(const struct coord_scenario *s, const struct weir_task_snapshot *task, bool savepoint,
@@ -281,18 +287,18 @@ print_vertex(const struct coord_scenario *s, uint32_t v, const struct weir_snaps
 {
 	const struct weir_task_snapshot *tasks = &snap->tasks[s->vertex_first[v]];
 	uint32_t parallelism = s->vertices[v].parallelism;
-	uint32_t finished = 0, restored = 0, acked = 0;
+	uint32_t finished = 0, acked = 0;
 
 	for (uint32_t i = 0; i < parallelism; i++) {
-		finished += tasks[i].kind == WEIR_TASK_SNAPSHOT_FINISHED;
-		restored += tasks[i].finished_on_restore;
+		finished += tasks[i].kind == WEIR_TASK_SNAPSHOT_FINISHED ||
+			    tasks[i].finished_on_restore;
 		acked += tasks[i].kind == WEIR_TASK_SNAPSHOT_ACKED;
 	}
-	if (acked + finished == 0)
+	if (acked == 0 && finished < parallelism)
 		return;
 	item(t, " ");
 	scn_text_add(t, "%s(%u)=", s->vertex_names[v], parallelism);
-	if (finished == parallelism || restored > 0) {
+	if (finished == parallelism) {
 		scn_text_add(t, "finished");
 		return;
 	}
@@ -305,8 +311,7 @@ print_vertex(const struct coord_scenario *s, uint32_t v, const struct weir_snaps
 static bool
 query_content(struct coord_scenario *s, const char *id, struct scn_text *t)
 {
-	const struct weir_snapshot *snap =
-		weir_coordinator_snapshot(s->c, strtoull(id, NULL, 10));
+	const struct weir_snapshot *snap = weir_coordinator_snapshot(s->c, strtoull(id, NULL, 10));
 
 	if (snap == NULL)
 		return true;

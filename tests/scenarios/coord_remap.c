@@ -29,7 +29,8 @@ read_mapper(const char *word, enum weir_mapper *mapper)
 	return i >= 0;
 }
 
-/* ---- header ------------------------------------------------------------------------------------ */
+/* ---- header ------------------------------------------------------------------------------------
+ */
 
 static bool
 read_vertex(struct coord_scenario *s, const struct scn_line *line)
@@ -106,7 +107,8 @@ read_line(struct coord_scenario *s, const struct scn_line *line)
 	return strcmp(line->words[0], "state") == 0 && read_state(line);
 }
 
-/* ---- queries ----------------------------------------------------------------------------------- */
+/* ---- queries -----------------------------------------------------------------------------------
+ */
 
 static void
 print_list(const uint32_t *list, uint32_t cnt, struct scn_text *t)

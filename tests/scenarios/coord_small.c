@@ -13,7 +13,8 @@ static struct weir_decider_view view;
 static struct weir_failures failures;
 static uint8_t *states;
 
-/* ---- decider ----------------------------------------------------------------------------------- */
+/* ---- decider -----------------------------------------------------------------------------------
+ */
 
 static bool
 decider_set(const char *word)
@@ -114,14 +115,14 @@ coord_run_decider(struct coord_scenario *s)
 {
 	if (!coord_read_header(s))
 		return;
-	weir_decider_init(&decider, s->cfg.max_concurrent, s->cfg.queue_limit,
-			  s->cfg.min_pause_ms);
+	weir_decider_init(&decider, s->cfg.max_concurrent, s->cfg.queue_limit, s->cfg.min_pause_ms);
 	view = (struct weir_decider_view){ .last_completion = WEIR_DECIDER_NEVER };
 	coord_play(s, decider_step, decider_query);
 	weir_decider_fini(&decider);
 }
 
-/* ---- failures ---------------------------------------------------------------------------------- */
+/* ---- failures ----------------------------------------------------------------------------------
+ */
 
 static bool
 failures_failed(struct coord_scenario *s, const struct scn_line *line)
@@ -182,7 +183,8 @@ coord_run_failures(struct coord_scenario *s)
 	weir_failures_fini(&failures);
 }
 
-/* ---- plan -------------------------------------------------------------------------------------- */
+/* ---- plan --------------------------------------------------------------------------------------
+ */
 
 static bool
 plan_step(struct coord_scenario *s, const struct scn_line *line)

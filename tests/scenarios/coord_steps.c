@@ -221,8 +221,8 @@ step_named_answer(struct coord_scenario *s, const struct scn_line *line)
 	struct weir_coord_event e = {
 		.kind = hook ? WEIR_COORD_HOOK_ANSWER : WEIR_COORD_OPCOORD_ANSWER,
 	};
-	int which = hook ? coord_index(s->hook_names, s->cfg.hook_cnt, line->words[1]) :
-			   coord_index(s->opcoord_names, s->cfg.opcoord_cnt, line->words[1]);
+	int which = hook ? coord_index(s->hook_names, s->cfg.hook_cnt, line->words[1])
+			 : coord_index(s->opcoord_names, s->cfg.opcoord_cnt, line->words[1]);
 
 	if (which < 0)
 		return false;
@@ -435,8 +435,8 @@ by_task(const void *a, const void *b)
 static struct weir_attempt *
 named_tasks(const struct coord_scenario *s, const struct scn_line *line, uint32_t *cnt)
 {
-	struct weir_attempt *list = calloc((size_t)(s->task_cnt + 1) * line->word_cnt,
-					   sizeof(*list));
+	struct weir_attempt *list =
+		calloc((size_t)(s->task_cnt + 1) * line->word_cnt, sizeof(*list));
 
 	WEIR_ASSERT(list != NULL);
 	*cnt = 0;
@@ -611,21 +611,36 @@ advance(struct coord_scenario *s, int64_t by)
 }
 
 static const struct step steps[] = {
-	{ "checkpoint", 2, step_request },     { "periodic", 2, step_request },
-	{ "savepoint", 2, step_request },      { "suspend", 2, step_request },
-	{ "drain", 2, step_request },	       { "stop", 3, step_stop },
-	{ "plan", 2, step_plain_answer },      { "id", 2, step_plain_answer },
-	{ "storage", 3, step_id_answer },      { "finalized", 3, step_id_answer },
-	{ "coord", 4, step_named_answer },     { "hook", 4, step_named_answer },
-	{ "deleted", 2, step_deleted },	       { "ack", 3, step_ack },
-	{ "decline", 4, step_message },	       { "rpc-failed", 3, step_message },
-	{ "barrier", 3, step_message },	       { "send", 4, step_send },
-	{ "event-acked", 2, step_event },      { "event-lost", 2, step_event },
-	{ "backlog", 3, step_backlog },	       { "task", 3, apply_state },
-	{ "job", 2, step_job },		       { "scheduler", 2, step_scheduler },
-	{ "abort", 3, step_abort },	       { "shutdown", 1, step_shutdown },
-	{ "restart", 2, step_restart },	       { "restore", 2, step_restart },
-	{ "start-from", 4, step_start_from },  { "crash", 1, step_crash },
+	{ "checkpoint", 2, step_request },
+	{ "periodic", 2, step_request },
+	{ "savepoint", 2, step_request },
+	{ "suspend", 2, step_request },
+	{ "drain", 2, step_request },
+	{ "stop", 3, step_stop },
+	{ "plan", 2, step_plain_answer },
+	{ "id", 2, step_plain_answer },
+	{ "storage", 3, step_id_answer },
+	{ "finalized", 3, step_id_answer },
+	{ "coord", 4, step_named_answer },
+	{ "hook", 4, step_named_answer },
+	{ "deleted", 2, step_deleted },
+	{ "ack", 3, step_ack },
+	{ "decline", 4, step_message },
+	{ "rpc-failed", 3, step_message },
+	{ "barrier", 3, step_message },
+	{ "send", 4, step_send },
+	{ "event-acked", 2, step_event },
+	{ "event-lost", 2, step_event },
+	{ "backlog", 3, step_backlog },
+	{ "task", 3, apply_state },
+	{ "job", 2, step_job },
+	{ "scheduler", 2, step_scheduler },
+	{ "abort", 3, step_abort },
+	{ "shutdown", 1, step_shutdown },
+	{ "restart", 2, step_restart },
+	{ "restore", 2, step_restart },
+	{ "start-from", 4, step_start_from },
+	{ "crash", 1, step_crash },
 };
 
 bool

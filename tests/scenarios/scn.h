@@ -11,9 +11,9 @@
 #define SCN_WORDS_MAX 128
 
 struct scn_line {
-	uint32_t number;     /* in the file, from 1 */
-	char *text;	     /* without comment and blanks at the ends */
-	char *copy;	     /* what the words point into */
+	uint32_t number; /* in the file, from 1 */
+	char *text;	 /* without comment and blanks at the ends */
+	char *copy;	 /* what the words point into */
 	char *words[SCN_WORDS_MAX];
 	uint32_t word_cnt;
 };

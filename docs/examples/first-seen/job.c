@@ -53,8 +53,11 @@ format(const struct weir_batch *in, uint32_t from, char *text, size_t cap, size_
 	uint32_t i;
 
 	for (i = from; i < in->selected; i++) {
-		const struct weir_bytes line = lines[weir_row(in, i)];
+		struct weir_bytes line = lines[weir_row(in, i)];
 
+		/* A row has room for WEIR_TEXT_MAX bytes; large frames hold longer lines. */
+		if (line.len > WEIR_TEXT_MAX - 1)
+			line.len = WEIR_TEXT_MAX - 1;
 		if (line.len + 1 > cap - len)
 			break;
 		memcpy(text + len, in->heap[WEIR_FILES_LINE] + line.off, line.len);

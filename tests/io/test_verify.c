@@ -1,0 +1,162 @@
+/* A checkpoint made by the real writer on a real disk; whatever is changed in it is found. */
+
+#include "app/checkpoint/verify.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "drivers/io_open.h"
+#include "statebackend/snapshot/writer.h"
+#include "tests/unit/engine/checkpoint/sample.h"
+
+#define STAGING	 (1u << 20)
+#define CHUNK	 (64u << 10)
+#define SEGS_MAX 16
+#define BLOB	 5000
+
+static char root[] = "/tmp/weir-verify-XXXXXX";
+static char path[64];
+static struct sample s;
+static struct weir_error err;
+static struct weir_manifest_segment segs[2];
+
+/* Write a file of two blobs as core 0 of attempt 3 and checkpoint 17 of the sample. */
+static void
+write_data(void)
+{
+	const struct weir_io_options opt = { .backend = WEIR_IO_POSIX, .depth = 8, .wakeup = true };
+	const struct weir_snap_id id = { .job_hash = weir_layout_job_hash("wordcount"),
+					 .attempt = 3,
+					 .checkpoint = 17 };
+	struct weir_segment list[SEGS_MAX];
+	struct weir_snap_config cfg = { .staging = aligned_alloc(WEIR_PAGE, STAGING),
+					.staging_bytes = STAGING,
+					.chunk_bytes = CHUNK,
+					.segs = list,
+					.seg_max = SEGS_MAX };
+	const struct weir_segment *written;
+	struct weir_io_req *done[8];
+	struct weir_snap_writer *w;
+	uint8_t blob[BLOB];
+	uint64_t file_bytes;
+	uint32_t i, cnt;
+
+	memset(blob, 0x5a, sizeof(blob));
+	cr_assert_eq(weir_io_open(&opt, &cfg.io, NULL, &err), 0, "%s", err.text);
+	w = weir_snap_writer_create(&cfg, &err);
+	cr_assert_not_null(w, "%s", err.text);
+	weir_snap_writer_begin(w, path, &id);
+	for (i = 0; i < 2; i++) {
+		const struct weir_snap_blob part = { .kind = WEIR_SEGMENT_BLOB,
+						     .operator_idx = 1,
+						     .subtask = i,
+						     .bytes = blob,
+						     .len = BLOB };
+		uint64_t taken = 0;
+
+		cr_assert(weir_snap_writer_append(w, &part, &taken));
+	}
+	weir_snap_writer_seal(w);
+	while (weir_snap_writer_step(w) < WEIR_SNAP_DONE) {
+		cnt = weir_io_harvest(cfg.io, done, 8);
+		for (i = 0; i < cnt; i++)
+			weir_snap_writer_done(w, done[i]);
+		if (cnt == 0)
+			weir_io_wait(cfg.io, 1000);
+	}
+	cr_assert_eq(weir_snap_writer_step(w), WEIR_SNAP_DONE);
+	written = weir_snap_writer_segments(w, &cnt, &file_bytes);
+	cr_assert_eq(cnt, 2);
+	for (i = 0; i < 2; i++)
+		segs[i].seg = written[i];
+	s.file[0].length = file_bytes;
+	weir_snap_writer_destroy(w);
+	weir_io_close(cfg.io);
+	free(cfg.staging);
+}
+
+static void
+setup(void)
+{
+	uint32_t i;
+
+	cr_assert_not_null(mkdtemp(root));
+	snprintf(path, sizeof(path), "%s/3-17-0.dat", root);
+	sample_init(&s);
+	write_data();
+	s.m.file_cnt = 1;
+	for (i = 0; i < 2; i++) {
+		s.count[i].segments = &segs[i];
+		s.count[i].segment_cnt = 1;
+	}
+	cr_assert_eq(weir_manifest_check(&s.m, &err), 0, "%s", err.text);
+}
+
+static void
+teardown(void)
+{
+	unlink(path);
+	rmdir(root);
+}
+
+TestSuite(checkpoint_verify, .init = setup, .fini = teardown);
+
+static int
+verify(void)
+{
+	return weir_checkpoint_verify(&s.m, root, &err);
+}
+
+Test(checkpoint_verify, what_the_writer_wrote_is_whole)
+{
+	cr_assert_eq(verify(), 0, "%s", err.text);
+}
+
+Test(checkpoint_verify, any_flipped_byte_is_found)
+{
+	const int fd = open(path, O_RDWR);
+	const off_t len = lseek(fd, 0, SEEK_END);
+	off_t at;
+
+	cr_assert(len >= 5 * WEIR_PAGE);
+	for (at = 0; at < len; at += at % 97 == 0 ? 1 : 13) {
+		uint8_t byte;
+
+		cr_assert_eq(pread(fd, &byte, 1, at), 1);
+		byte ^= 0x10;
+		cr_assert_eq(pwrite(fd, &byte, 1, at), 1);
+		cr_assert_eq(verify(), WEIR_ERR_DATA, "byte %jd", (intmax_t)at);
+		cr_assert_eq(strncmp(err.text, path, strlen(path)), 0, "%s", err.text);
+		byte ^= 0x10;
+		cr_assert_eq(pwrite(fd, &byte, 1, at), 1);
+	}
+	cr_assert_eq(verify(), 0, "%s", err.text);
+	close(fd);
+}
+
+Test(checkpoint_verify, a_truncated_file_is_found)
+{
+	cr_assert_eq(truncate(path, (off_t)s.file[0].length - 1), 0);
+	cr_assert_eq(verify(), WEIR_ERR_DATA);
+	cr_assert_not_null(strstr(err.text, "length: ends at"), "%s", err.text);
+}
+
+Test(checkpoint_verify, a_segment_that_nobody_names_is_found)
+{
+	s.count[0].segment_cnt = 0;
+	cr_assert_eq(verify(), WEIR_ERR_DATA, "a gap");
+	s.count[0].segment_cnt = 1;
+	s.count[1].segment_cnt = 0;
+	cr_assert_eq(verify(), WEIR_ERR_DATA, "the end");
+}
+
+Test(checkpoint_verify, another_jobs_file_is_found)
+{
+	s.m.job = "other";
+	cr_assert_eq(verify(), WEIR_ERR_DATA);
+	cr_assert_not_null(strstr(err.text, "header"), "%s", err.text);
+}
