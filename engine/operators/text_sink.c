@@ -286,6 +286,19 @@ weir_text_sink_restore(struct weir_text_sink *s, const struct weir_sink_pending 
 					   .name = pending[i] };
 }
 
+bool
+weir_text_sink_names(const struct weir_text_sink *s, const char *name)
+{
+	char path[WEIR_SINK_PATH_MAX];
+
+	for (uint32_t i = s->head; i != s->tail; i++) {
+		temp_path(s, &s->file[i % WEIR_SINK_PENDING_MAX].name, path);
+		if (strcmp(path + strlen(s->cfg.dir) + 1, name) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* ---- file work ---- */
 
 static void

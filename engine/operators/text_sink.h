@@ -86,6 +86,9 @@ bool weir_text_sink_is_committed(const struct weir_text_sink *sink);
 void weir_text_sink_restore(struct weir_text_sink *sink, const struct weir_sink_pending *pending,
 			    uint32_t cnt);
 
+/* Is this name, without directory, that of a file which waits for its checkpoint or its commit? */
+bool weir_text_sink_names(const struct weir_text_sink *sink, const char *name);
+
 /* Submit what can go; once per turn. */
 void weir_text_sink_step(struct weir_text_sink *sink);
 void weir_text_sink_done(struct weir_text_sink *sink, struct weir_io_req *req);

@@ -1,0 +1,368 @@
+/*
+ * The worker's inside: one attempt of a job, from the plan to its end.
+ *
+ *   find what to restore -> host (EAL, frames, rings, files) -> splits -> runtime -> restore -> start -> cores run;
+ *   the control thread steps the master and sleeps, tells the supervisor how it goes, and stops the cores at the end
+ */
+#include "app/attempt.h"
+
+#include "app/worker_link.h"
+#include "drivers/clock/clock.h"
+#include "drivers/store/durable.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROGRESS_NS   200000000
+#define STATISTICS_NS 1000000000
+#define CANCEL_NS     20000000
+#define SLEEP_MAX_NS  1000000
+#define SLEEP_BUSY_NS 100000 /* while a checkpoint or the like is under way */
+#define BUSY_FOR_NS   5000000
+
+/* ---- callbacks of the master ---- */
+
+static int
+reserve_ids(void *arg, uint64_t next_id)
+{
+	struct weir_attempt_run *a = arg;
+	struct weir_counters counters = { .next_id = next_id, .last_attempt = a->launch->attempt };
+	struct weir_error err;
+
+	if (weir_durable_counters(a->job_dir.text, &counters, &err) == 0)
+		return 0;
+	weir_worker_warning(a->link, "checkpoint id counter: %s", err.text);
+	return err.code;
+}
+
+static void
+checkpoint_done(void *arg, const struct weir_checkpoint_done *done)
+{
+	struct weir_attempt_run *a = arg;
+
+	weir_worker_checkpoint(a->link, weir_attempt_checkpoint(done));
+}
+
+static void
+master_warning(void *arg, const char *text)
+{
+	struct weir_attempt_run *a = arg;
+
+	weir_worker_warning(a->link, "%s", text);
+}
+
+/* From core threads: rare (a damaged file), so the link's lock is good enough. */
+static void
+reader_warning(void *arg, const char *text)
+{
+	struct weir_attempt_run *a = arg;
+
+	pthread_mutex_lock(&a->warning_lock);
+	if (a->warning_cnt < WEIR_ATTEMPT_WARNINGS_MAX)
+		snprintf(a->warnings[a->warning_cnt++], sizeof(a->warnings[0]), "%s", text);
+	pthread_mutex_unlock(&a->warning_lock);
+	weir_worker_warning(a->link, "%s", text);
+}
+
+/* ---- set-up ---- */
+
+static int
+open_host(struct weir_attempt_run *a, struct weir_error *err)
+{
+	const struct weir_config *cfg = &a->session->cfg;
+	static const enum weir_huge huge[] = { WEIR_HUGE_AUTO, WEIR_HUGE_ON, WEIR_HUGE_OFF };
+	static const enum weir_io_backend io[] = { WEIR_IO_AUTO, WEIR_IO_URING, WEIR_IO_POSIX };
+	uint32_t *control = calloc(cfg->control_cores.cnt + 1, sizeof(*control));
+	struct weir_host_options ho = { .plan = a->plan,
+					.huge = huge[cfg->memory_hugepages],
+					.io = io[cfg->io_backend],
+					.control_cpus = control,
+					.control_cnt = cfg->control_cores.cnt,
+					.checkpoints = a->checkpoints,
+					.files = strcmp(cfg->job_output, "null") != 0 };
+	int rc;
+
+	WEIR_ASSERT(control != NULL);
+	for (uint32_t i = 0; i < cfg->control_cores.cnt; i++)
+		control[i] = cfg->control_cores.cpu[i];
+	rc = weir_host_open(&a->host, &ho, err);
+	free(control);
+	return rc;
+}
+
+static int
+make_splits(struct weir_attempt_run *a, struct weir_error *err)
+{
+	a->enumerators = calloc(a->plan->op_cnt, sizeof(*a->enumerators));
+	a->splits = calloc(a->plan->op_cnt, sizeof(*a->splits));
+	WEIR_ASSERT(a->enumerators != NULL);
+	WEIR_ASSERT(a->splits != NULL);
+	for (uint32_t o = 0; o < a->plan->op_cnt; o++) {
+		const struct weir_plan_operator_info *info = &a->plan->op[o];
+		const struct weir_vertex *v =
+			info->vertex == UINT32_MAX ? NULL : &a->plan->job->vertex[info->vertex];
+		struct weir_enumerator *e = &a->enumerators[a->enumerator_cnt];
+		int rc;
+
+		if (v == NULL || v->kind != WEIR_VERTEX_SOURCE)
+			continue;
+		e->op = o;
+		a->enumerator_cnt++;
+		rc = a->restored != NULL ?
+			     weir_restore_splits(a->plan, a->restored, e, err) :
+			     weir_enumerator_list(e, v->connector, &a->session->params,
+						  info->parallelism, err);
+		if (rc != 0)
+			return weir_error_prefix(err, "source '%s'", info->id);
+		for (uint32_t w = 0; w < e->list.warning_cnt; w++)
+			weir_worker_warning(a->link, "%s", e->list.warning[w]);
+		weir_enumerator_ready(e);
+		a->splits[o] = &e->list;
+	}
+	return 0;
+}
+
+static int
+make_runtime(struct weir_attempt_run *a, struct weir_error *err)
+{
+	const struct weir_config *cfg = &a->session->cfg;
+	struct weir_runtime_config rc = {
+		.plan = a->plan,
+		.params = &a->session->params,
+		.driver = &a->host.driver,
+		.job_name = cfg->job_name,
+		.attempt = a->launch->attempt,
+		.job_hash = weir_hash_bytes(cfg->job_name, strlen(cfg->job_name)),
+		.data_dir = a->checkpoints ? a->data_dir.text : NULL,
+		.sink_mode = WEIR_SINK_FILES,
+		.output_dir = cfg->job_output,
+		.rate = cfg->job_rate,
+		.sink_rate = cfg->job_sink_rate,
+		.latency = cfg->job_latency,
+		.at_least_once = cfg->checkpoint_mode == WEIR_CONFIG_MODE_AT_LEAST_ONCE,
+		.linger_ns = cfg->exchange_linger,
+		.segment_max = WEIR_HOST_SEGMENTS_MAX,
+		.splits = a->splits,
+		.warn = reader_warning,
+		.warn_arg = a,
+	};
+
+	if (strcmp(cfg->job_output, "-") == 0)
+		rc.sink_mode = WEIR_SINK_STDOUT;
+	else if (strcmp(cfg->job_output, "null") == 0)
+		rc.sink_mode = WEIR_SINK_NULL;
+	else if (mkdir(cfg->job_output, 0777) != 0 && errno != EEXIST)
+		return weir_fail(err, WEIR_ERR_IO, "job.output %s: %s", cfg->job_output,
+				 strerror(errno));
+	a->rt = weir_runtime_create(&rc, err);
+	return a->rt == NULL ? err->code : 0;
+}
+
+static enum weir_retention
+retention_of(enum weir_config_retention r)
+{
+	switch (r) {
+	case WEIR_CONFIG_RETAIN_NEVER:
+		return WEIR_RETENTION_NEVER;
+	case WEIR_CONFIG_RETAIN_ON_FAILURE:
+		return WEIR_RETENTION_ON_FAILURE;
+	case WEIR_CONFIG_RETAIN_ON_CANCEL:
+		return WEIR_RETENTION_ON_CANCEL;
+	case WEIR_CONFIG_RETAIN_ALWAYS:
+		break;
+	}
+	return WEIR_RETENTION_ALWAYS;
+}
+
+static void
+make_master(struct weir_attempt_run *a)
+{
+	const struct weir_config *cfg = &a->session->cfg;
+	const struct weir_master_config mc = {
+		.rt = a->rt,
+		.enumerators = a->enumerators,
+		.enumerator_cnt = a->enumerator_cnt,
+		.io = a->checkpoints ? a->host.control_io : NULL,
+		.job_dir = a->checkpoints ? a->job_dir.text : NULL,
+		.job = cfg->job_name,
+		.run_id = a->launch->run_id,
+		.next_id = a->next_id,
+		.interval_ns = cfg->checkpoint_interval,
+		.timeout_ns = cfg->checkpoint_timeout,
+		.min_pause_ns = cfg->checkpoint_min_pause,
+		.max_concurrent = (uint32_t)cfg->checkpoint_max_concurrent,
+		.tolerable_failures = (uint32_t)cfg->checkpoint_tolerable_failures,
+		.retained = (uint32_t)cfg->checkpoint_retained,
+		.retention = retention_of(cfg->checkpoint_retention),
+		.at_least_once = cfg->checkpoint_mode == WEIR_CONFIG_MODE_AT_LEAST_ONCE,
+		.seed = (uint64_t)weir_clock_wall_ns(),
+		.own = (const struct weir_manifest *const *)a->own,
+		.own_cnt = a->own_cnt,
+		.reserve_ids = reserve_ids,
+		.checkpoint_done = checkpoint_done,
+		.warning = master_warning,
+		.arg = a,
+	};
+
+	a->master = weir_master_create(&mc, weir_clock_now_ns(), weir_clock_wall_ns());
+}
+
+static int
+set_up(struct weir_attempt_run *a, struct weir_error *err)
+{
+	const struct weir_config *cfg = &a->session->cfg;
+	int rc = 0;
+
+	if (a->checkpoints) {
+		rc = weir_layout_job(&a->job_dir, cfg->checkpoint_dir, cfg->job_name, err);
+		if (rc == 0)
+			rc = weir_layout_data_dir(&a->data_dir, a->job_dir.text, err);
+		if (rc == 0 && mkdir(a->data_dir.text, 0777) != 0 && errno != EEXIST)
+			rc = weir_fail(err, WEIR_ERR_IO, "checkpoint.dir %s: %s", a->data_dir.text,
+				       strerror(errno));
+	}
+	if (rc == 0)
+		rc = weir_attempt_find(a, err);
+	if (rc == 0)
+		rc = open_host(a, err);
+	if (rc == 0)
+		rc = make_splits(a, err);
+	if (rc == 0)
+		rc = make_runtime(a, err);
+	if (rc == 0 && a->restored != NULL)
+		rc = weir_attempt_restore(a, err);
+	if (rc == 0)
+		rc = weir_attempt_sweep_output(a, err);
+	if (rc != 0)
+		return rc;
+	make_master(a);
+	return weir_runtime_start(a->rt, err);
+}
+
+/* ---- running ---- */
+
+static void
+say_running(struct weir_attempt_run *a)
+{
+	json_t *restored = NULL;
+
+	if (a->restored != NULL) {
+		uint64_t bytes = 0;
+
+		for (uint32_t f = 0; f < a->restored->file_cnt; f++)
+			bytes += a->restored->files[f].length;
+		restored = json_pack("{s:I, s:o, s:i, s:I}", "checkpoint",
+				     (json_int_t)a->restored->checkpoint_id, "path",
+				     weir_link_text(a->launch->restore), "frames_in_flight", 0,
+				     "bytes", (json_int_t)bytes);
+	}
+	weir_worker_running(a->link, restored);
+	weir_worker_statistics(a->link, weir_attempt_statistics(a));
+}
+
+static void
+sleep_a_little(struct weir_attempt_run *a, int64_t now_ns, int64_t busy_ns)
+{
+	const int64_t due = weir_master_due_ns(a->master);
+	int64_t ns = now_ns - busy_ns < BUSY_FOR_NS ? SLEEP_BUSY_NS : SLEEP_MAX_NS;
+	struct pollfd fds[2] = { { .fd = weir_worker_link_fd(a->link), .events = POLLIN },
+				 { .fd = weir_io_wait_fd(a->host.control_io), .events = POLLIN } };
+	struct timespec ts = { 0 };
+
+	if (due - now_ns < ns)
+		ns = due > now_ns ? due - now_ns : 0;
+	ts.tv_nsec = ns;
+	(void)ppoll(fds, 2, &ts, NULL);
+}
+
+static enum weir_master_end
+control_loop(struct weir_attempt_run *a, struct weir_error *err)
+{
+	int64_t busy_ns = weir_clock_now_ns();
+	int64_t cancel_ns = 0;
+	bool said = false;
+	enum weir_master_end end;
+
+	a->progress_last_ns = a->statistics_last_ns = busy_ns;
+	for (;;) {
+		const int64_t now = weir_clock_now_ns();
+		const bool any = weir_master_step(a->master, now, weir_clock_wall_ns());
+
+		end = weir_master_ended(a->master, err);
+		if (end != WEIR_END_NOT_YET)
+			return end;
+		if (any)
+			busy_ns = now;
+		if (!said && weir_master_running(a->master)) {
+			said = true;
+			say_running(a);
+		}
+		if (now - a->progress_last_ns >= PROGRESS_NS)
+			weir_attempt_progress(a, now);
+		if (now - a->statistics_last_ns >= STATISTICS_NS) {
+			a->statistics_last_ns = now;
+			weir_worker_statistics(a->link, weir_attempt_statistics(a));
+		}
+		if (now - cancel_ns >= CANCEL_NS) {
+			cancel_ns = now;
+			if (weir_worker_poll_cancel(a->link))
+				weir_master_cancel(a->master);
+		}
+		if (!any)
+			sleep_a_little(a, now, busy_ns);
+	}
+}
+
+static void
+stop_cores(struct weir_attempt_run *a)
+{
+	const struct weir_mail stop = { .kind = WEIR_MAIL_STOP };
+	struct weir_mail ignored;
+
+	for (uint32_t c = 0; c < a->plan->core_cnt; c++)
+		while (!weir_mailbox_post(&a->rt->to_core[c], &stop))
+			usleep(100);
+	/* A core may wait for room in its mailbox. */
+	for (uint32_t c = 0; c < a->plan->core_cnt; c++)
+		while (!weir_host_core_done(&a->host, c)) {
+			while (weir_mailbox_take(&a->rt->from_core[c], &ignored))
+				;
+			usleep(50);
+		}
+	weir_host_join(&a->host);
+}
+
+int
+weir_worker_main(struct weir_session *session, const struct weir_launch *launch,
+		 struct weir_worker_link *link)
+{
+	struct weir_attempt_run *a = calloc(1, sizeof(*a));
+	struct weir_error err = { 0 };
+	enum weir_master_end end = WEIR_END_FAILED;
+	int rc;
+
+	WEIR_ASSERT(a != NULL);
+	pthread_mutex_init(&a->warning_lock, NULL);
+	a->session = session;
+	a->launch = launch;
+	a->link = link;
+	a->plan = session->plan;
+	a->checkpoints = session->cfg.checkpoint_interval > 0;
+	rc = set_up(a, &err);
+	if (rc == 0) {
+		weir_host_launch(&a->host, a->rt);
+		end = control_loop(a, &err);
+		stop_cores(a);
+		weir_worker_statistics(link, weir_attempt_statistics(a));
+	}
+	if (end == WEIR_END_FAILED) {
+		weir_worker_error(link, &err);
+		/* Memory that the kernel may still write to is left to the end of the process. */
+		return err.code;
+	}
+	weir_worker_finished(link, end == WEIR_END_FINISHED ? "FINISHED" : "CANCELED");
+	return 0;
+}

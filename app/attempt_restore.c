@@ -1,0 +1,231 @@
+#include "app/attempt.h"
+
+#include "drivers/store/store.h"
+#include "statebackend/snapshot/reader.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STAGING (8u << 20)
+#define CHUNK	(1u << 20)
+
+static int
+find_own(struct weir_attempt_run *a, struct weir_error *err)
+{
+	struct weir_stored_ids ids;
+	int rc = weir_stored_ids(a->job_dir.text, &ids, err);
+
+	if (rc != 0)
+		return rc;
+	a->own = calloc(ids.cnt + 1, sizeof(*a->own));
+	WEIR_ASSERT(a->own != NULL);
+	for (uint32_t i = 0; i < ids.cnt; i++) {
+		struct weir_path chk;
+		struct weir_manifest *m = NULL;
+		struct weir_error ignored;
+
+		if (ids.id[i] >= a->next_id)
+			a->next_id = ids.id[i] + 1;
+		/* A damaged one of another run is no business of this run's; the newest is checked by restore. */
+		if (weir_layout_checkpoint(&chk, a->job_dir.text, ids.id[i], err) != 0 ||
+		    weir_stored_read(chk.text, &m, &ignored) != 0)
+			continue;
+		if (strcmp(m->run_id, a->launch->run_id) == 0)
+			a->own[a->own_cnt++] = m;
+		else
+			weir_manifest_destroy(m);
+	}
+	weir_stored_ids_free(&ids);
+	return 0;
+}
+
+int
+weir_attempt_find(struct weir_attempt_run *a, struct weir_error *err)
+{
+	int rc = 0;
+
+	a->next_id = a->launch->newest_id + 1;
+	if (a->checkpoints)
+		rc = find_own(a, err);
+	if (rc == 0 && a->launch->restore != NULL) {
+		rc = weir_stored_read(a->launch->restore, &a->restored, err);
+		if (rc == 0)
+			rc = weir_restore_check(a->plan, a->restored, err);
+		if (rc != 0)
+			return weir_error_prefix(err, "restore from %s", a->launch->restore);
+		if (a->restored->checkpoint_id >= a->next_id)
+			a->next_id = a->restored->checkpoint_id + 1; /* C20 */
+	}
+	return rc;
+}
+
+/* ---- data files ---- */
+
+struct load {
+	struct weir_runtime *rt;
+	const struct weir_manifest *m;
+};
+
+static int
+load_part(void *arg, const struct weir_snap_file *file, const struct weir_segment *seg,
+	  const void *bytes, struct weir_error *err)
+{
+	const struct load *l = arg;
+
+	(void)file;
+	return weir_restore_segment(l->rt, l->m, seg, bytes, err);
+}
+
+static int
+by_offset(const void *a, const void *b)
+{
+	const struct weir_segment *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* All segments of file f, in order of offset. */
+static struct weir_segment *
+segments_of(const struct weir_manifest *m, uint32_t f, uint32_t *cnt)
+{
+	struct weir_segment *list = NULL;
+
+	*cnt = 0;
+	for (int pass = 0; pass < 2; pass++) {
+		uint32_t n = 0;
+
+		for (uint32_t o = 0; o < m->operator_cnt; o++)
+			for (uint32_t s = 0; s < m->operators[o].subtask_cnt; s++)
+				for (uint32_t i = 0; i < m->operators[o].subtasks[s].segment_cnt; i++) {
+					const struct weir_manifest_segment *g =
+						&m->operators[o].subtasks[s].segments[i];
+
+					if (g->file_idx != f)
+						continue;
+					if (pass == 1) {
+						list[n] = g->seg;
+						list[n].operator_idx = o;
+						list[n].subtask = s;
+					}
+					n++;
+				}
+		if (pass == 0) {
+			list = calloc(n + 1, sizeof(*list));
+			WEIR_ASSERT(list != NULL);
+		}
+		*cnt = n;
+	}
+	qsort(list, *cnt, sizeof(*list), by_offset);
+	return list;
+}
+
+static int
+read_files(struct weir_attempt_run *a, struct weir_snap_reader *r, const struct weir_snap_file *files,
+	   uint32_t cnt, struct weir_error *err)
+{
+	struct load load = { a->rt, a->restored };
+	struct weir_io *io = a->host.control_io;
+	enum weir_snap_read_state state = WEIR_SNAP_READ_IDLE;
+
+	weir_snap_reader_begin(r, files, cnt, load_part, &load);
+	while (state != WEIR_SNAP_READ_DONE && state != WEIR_SNAP_READ_FAILED) {
+		struct weir_io_req *done[16];
+		uint32_t got;
+
+		state = weir_snap_reader_step(r);
+		got = weir_io_harvest(io, done, 16);
+		for (uint32_t i = 0; i < got; i++)
+			weir_snap_reader_done(r, done[i]);
+		if (got == 0 && io->in_flight > 0)
+			weir_io_wait(io, 10);
+	}
+	if (state == WEIR_SNAP_READ_FAILED) {
+		*err = *weir_snap_reader_error(r);
+		return err->code;
+	}
+	return 0;
+}
+
+int
+weir_attempt_restore(struct weir_attempt_run *a, struct weir_error *err)
+{
+	const struct weir_manifest *m = a->restored;
+	struct weir_snap_file *files = calloc(m->file_cnt + 1, sizeof(*files));
+	struct weir_path *paths = calloc(m->file_cnt + 1, sizeof(*paths));
+	struct weir_path chk_job;
+	void *staging = aligned_alloc(WEIR_PAGE, STAGING);
+	const struct weir_snap_reader_config rc_cfg = { .io = a->host.control_io,
+							.staging = staging,
+							.staging_bytes = STAGING,
+							.chunk_bytes = CHUNK };
+	struct weir_snap_reader *r = weir_snap_reader_create(&rc_cfg, err);
+	int rc = r == NULL ? err->code : 0;
+
+	WEIR_ASSERT(files != NULL);
+	WEIR_ASSERT(paths != NULL);
+	if (rc == 0)
+		rc = weir_restore_begin(a->rt, m, a->enumerators, a->enumerator_cnt, err);
+	if (rc == 0)
+		rc = weir_layout_parent(&chk_job, a->launch->restore, err);
+	for (uint32_t f = 0; rc == 0 && f < m->file_cnt; f++) {
+		struct weir_data_name name = { 0 };
+
+		rc = weir_layout_data(&paths[f], chk_job.text, m->files[f].name, err);
+		(void)weir_layout_parse_data_name(m->files[f].name, &name);
+		files[f] = (struct weir_snap_file){
+			.path = paths[f].text,
+			.id = { .job_hash = weir_hash_bytes(m->job, strlen(m->job)),
+				.attempt = name.attempt,
+				.checkpoint = name.checkpoint_id,
+				.core = name.core },
+		};
+		files[f].segs = segments_of(m, f, &files[f].seg_cnt);
+	}
+	if (rc == 0)
+		rc = read_files(a, r, files, m->file_cnt, err);
+	for (uint32_t f = 0; f < m->file_cnt; f++)
+		free((void *)(uintptr_t)files[f].segs);
+	if (r != NULL)
+		weir_snap_reader_destroy(r);
+	free(staging);
+	free(paths);
+	free(files);
+	return rc;
+}
+
+/* ---- output directory ---- */
+
+static bool
+is_pending(const struct weir_attempt_run *a, const char *name)
+{
+	/* The sinks commit what the checkpoint names. */
+	for (uint32_t i = 0; i < a->plan->subtask_cnt; i++)
+		if (a->rt->tasks[i].sink != NULL && weir_text_sink_names(a->rt->tasks[i].sink, name))
+			return true;
+	return false;
+}
+
+int
+weir_attempt_sweep_output(struct weir_attempt_run *a, struct weir_error *err)
+{
+	const char *dir = a->rt->cfg.output_dir;
+	char prefix[WEIR_SINK_PATH_MAX];
+	struct dirent *e;
+	DIR *d;
+
+	if (a->rt->cfg.sink_mode != WEIR_SINK_FILES)
+		return 0;
+	d = opendir(dir);
+	if (d == NULL)
+		return weir_fail(err, WEIR_ERR_IO, "job.output %s: %s", dir, strerror(errno));
+	snprintf(prefix, sizeof(prefix), WEIR_SINK_TEMP_PREFIX "%s-", a->rt->cfg.job_name);
+	while ((e = readdir(d)) != NULL)
+		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 && !is_pending(a, e->d_name))
+			(void)unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+	return 0;
+}
