@@ -1,16 +1,19 @@
 /*
  * The worker's inside: one attempt of a job, from the plan to its end.
  *
- *   find what to restore -> host (EAL, frames, rings, files) -> splits -> runtime -> restore -> start -> cores run;
- *   the control thread steps the master and sleeps, tells the supervisor how it goes, and stops the cores at the end
+ *   find what to restore -> host (EAL, frames, rings, files) -> splits -> runtime -> restore ->
+ * start -> cores run; the control thread steps the master and sleeps, tells the supervisor how it
+ * goes, and stops the cores at the end
  */
 #include "app/attempt.h"
 
+#include "app/job_dir.h"
 #include "app/worker_link.h"
 #include "drivers/clock/clock.h"
-#include "drivers/store/durable.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,10 +32,10 @@ static int
 reserve_ids(void *arg, uint64_t next_id)
 {
 	struct weir_attempt_run *a = arg;
-	struct weir_counters counters = { .next_id = next_id, .last_attempt = a->launch->attempt };
 	struct weir_error err;
+	uint64_t reserved;
 
-	if (weir_durable_counters(a->job_dir.text, &counters, &err) == 0)
+	if (weir_job_dir_reserve_ids(a->job_dir.text, next_id, &reserved, &err) == 0)
 		return 0;
 	weir_worker_warning(a->link, "checkpoint id counter: %s", err.text);
 	return err.code;
@@ -111,10 +114,10 @@ make_splits(struct weir_attempt_run *a, struct weir_error *err)
 			continue;
 		e->op = o;
 		a->enumerator_cnt++;
-		rc = a->restored != NULL ?
-			     weir_restore_splits(a->plan, a->restored, e, err) :
-			     weir_enumerator_list(e, v->connector, &a->session->params,
-						  info->parallelism, err);
+		rc = a->restored != NULL
+			     ? weir_restore_splits(a->plan, a->restored, e, err)
+			     : weir_enumerator_list(e, v->connector, &a->session->params,
+						    info->parallelism, err);
 		if (rc != 0)
 			return weir_error_prefix(err, "source '%s'", info->id);
 		for (uint32_t w = 0; w < e->list.warning_cnt; w++)
@@ -142,7 +145,7 @@ make_runtime(struct weir_attempt_run *a, struct weir_error *err)
 		.rate = cfg->job_rate,
 		.sink_rate = cfg->job_sink_rate,
 		.latency = cfg->job_latency,
-		.at_least_once = cfg->checkpoint_mode == WEIR_CONFIG_MODE_AT_LEAST_ONCE,
+		.at_least_once = cfg->checkpoint_mode == WEIR_CFG_MODE_AT_LEAST_ONCE,
 		.linger_ns = cfg->exchange_linger,
 		.segment_max = WEIR_HOST_SEGMENTS_MAX,
 		.splits = a->splits,
@@ -162,16 +165,16 @@ make_runtime(struct weir_attempt_run *a, struct weir_error *err)
 }
 
 static enum weir_retention
-retention_of(enum weir_config_retention r)
+retention_of(enum weir_cfg_retention r)
 {
 	switch (r) {
-	case WEIR_CONFIG_RETAIN_NEVER:
+	case WEIR_CFG_RETAIN_NEVER:
 		return WEIR_RETENTION_NEVER;
-	case WEIR_CONFIG_RETAIN_ON_FAILURE:
+	case WEIR_CFG_RETAIN_ON_FAILURE:
 		return WEIR_RETENTION_ON_FAILURE;
-	case WEIR_CONFIG_RETAIN_ON_CANCEL:
+	case WEIR_CFG_RETAIN_ON_CANCEL:
 		return WEIR_RETENTION_ON_CANCEL;
-	case WEIR_CONFIG_RETAIN_ALWAYS:
+	case WEIR_CFG_RETAIN_ALWAYS:
 		break;
 	}
 	return WEIR_RETENTION_ALWAYS;
@@ -197,7 +200,7 @@ make_master(struct weir_attempt_run *a)
 		.tolerable_failures = (uint32_t)cfg->checkpoint_tolerable_failures,
 		.retained = (uint32_t)cfg->checkpoint_retained,
 		.retention = retention_of(cfg->checkpoint_retention),
-		.at_least_once = cfg->checkpoint_mode == WEIR_CONFIG_MODE_AT_LEAST_ONCE,
+		.at_least_once = cfg->checkpoint_mode == WEIR_CFG_MODE_AT_LEAST_ONCE,
 		.seed = (uint64_t)weir_clock_wall_ns(),
 		.own = (const struct weir_manifest *const *)a->own,
 		.own_cnt = a->own_cnt,

@@ -1,5 +1,7 @@
 #include "app/attempt.h"
+#include "app/link.h"
 
+#include "app/job_dir.h"
 #include "drivers/store/store.h"
 #include "statebackend/snapshot/reader.h"
 
@@ -30,7 +32,8 @@ find_own(struct weir_attempt_run *a, struct weir_error *err)
 
 		if (ids.id[i] >= a->next_id)
 			a->next_id = ids.id[i] + 1;
-		/* A damaged one of another run is no business of this run's; the newest is checked by restore. */
+		/* A damaged one of another run is no business of this run's; the newest is checked
+		 * by restore. */
 		if (weir_layout_checkpoint(&chk, a->job_dir.text, ids.id[i], err) != 0 ||
 		    weir_stored_read(chk.text, &m, &ignored) != 0)
 			continue;
@@ -49,7 +52,14 @@ weir_attempt_find(struct weir_attempt_run *a, struct weir_error *err)
 	int rc = 0;
 
 	a->next_id = a->launch->newest_id + 1;
-	if (a->checkpoints)
+	if (a->checkpoints) {
+		uint64_t reserved = 0;
+
+		rc = weir_job_dir_reserve_ids(a->job_dir.text, 0, &reserved, err);
+		if (rc == 0 && reserved > a->next_id)
+			a->next_id = reserved; /* C20: ids are never given twice */
+	}
+	if (rc == 0 && a->checkpoints)
 		rc = find_own(a, err);
 	if (rc == 0 && a->launch->restore != NULL) {
 		rc = weir_stored_read(a->launch->restore, &a->restored, err);
@@ -100,7 +110,8 @@ segments_of(const struct weir_manifest *m, uint32_t f, uint32_t *cnt)
 
 		for (uint32_t o = 0; o < m->operator_cnt; o++)
 			for (uint32_t s = 0; s < m->operators[o].subtask_cnt; s++)
-				for (uint32_t i = 0; i < m->operators[o].subtasks[s].segment_cnt; i++) {
+				for (uint32_t i = 0; i < m->operators[o].subtasks[s].segment_cnt;
+				     i++) {
 					const struct weir_manifest_segment *g =
 						&m->operators[o].subtasks[s].segments[i];
 
@@ -124,8 +135,8 @@ segments_of(const struct weir_manifest *m, uint32_t f, uint32_t *cnt)
 }
 
 static int
-read_files(struct weir_attempt_run *a, struct weir_snap_reader *r, const struct weir_snap_file *files,
-	   uint32_t cnt, struct weir_error *err)
+read_files(struct weir_attempt_run *a, struct weir_snap_reader *r,
+	   const struct weir_snap_file *files, uint32_t cnt, struct weir_error *err)
 {
 	struct load load = { a->rt, a->restored };
 	struct weir_io *io = a->host.control_io;
@@ -204,7 +215,8 @@ is_pending(const struct weir_attempt_run *a, const char *name)
 {
 	/* The sinks commit what the checkpoint names. */
 	for (uint32_t i = 0; i < a->plan->subtask_cnt; i++)
-		if (a->rt->tasks[i].sink != NULL && weir_text_sink_names(a->rt->tasks[i].sink, name))
+		if (a->rt->tasks[i].sink != NULL &&
+		    weir_text_sink_names(a->rt->tasks[i].sink, name))
 			return true;
 	return false;
 }

@@ -1,5 +1,6 @@
 /* The parts of the report that a worker knows (docs of the report: docs/troubleshooting.md). */
 #include "app/attempt.h"
+#include "app/link.h"
 
 #include "drivers/alloc/guard.h"
 #include "drivers/clock/clock.h"
@@ -31,8 +32,8 @@ operator_entry(struct weir_attempt_run *a, uint32_t op)
 		const struct weir_operator_ctx *c = weir_runtime_ctx(a->rt, op, s);
 		const struct weir_task *t = weir_runtime_task(a->rt, op, s);
 
-		in += c->op == NULL && t->readers != NULL ? weir_count_get(&t->readers->rows) :
-							    weir_count_get(&c->rows_in);
+		in += c->op == NULL && t->readers != NULL ? weir_count_get(&t->readers->rows)
+							  : weir_count_get(&c->rows_in);
 		out += weir_count_get(&c->rows_out);
 		truncated += weir_count_get(&c->truncated);
 		for (uint32_t r = 0; r < WEIR_REASONS_MAX; r++)
@@ -69,12 +70,12 @@ tasks(struct weir_attempt_run *a)
 
 			for (uint32_t k = 0; k < t->op_cnt; k++)
 				json_array_append_new(ids, json_string(a->plan->op[t->op[k]].id));
-			json_array_append_new(
-				list, json_pack("{s:s, s:o, s:i, s:i, s:i}", "id",
-						a->plan->op[t->op[0]].id, "operators", ids,
-						"subtask", (int)s, "cpu",
-						(int)a->plan->core[t->core[s]].cpu, "node",
-						(int)a->plan->core[t->core[s]].node));
+			json_array_append_new(list,
+					      json_pack("{s:s, s:o, s:i, s:i, s:i}", "id",
+							a->plan->op[t->op[0]].id, "operators", ids,
+							"subtask", (int)s, "cpu",
+							(int)a->plan->core[t->core[s]].cpu, "node",
+							(int)a->plan->core[t->core[s]].node));
 		}
 	}
 	return list;
@@ -121,17 +122,16 @@ cores(struct weir_attempt_run *a)
 		else
 			snprintf(thread, sizeof(thread), "weir-c%u", p->cpu);
 		json_array_append_new(
-			list,
-			json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "cpu",
-				  (int)p->cpu, "thread", thread, "busy_s",
-				  seconds(core, WEIR_REGIME_BUSY), "idle_s",
-				  seconds(core, WEIR_REGIME_IDLE), "back_pressured_s",
-				  seconds(core, WEIR_REGIME_BACK_PRESSURED), "snapshot_s",
-				  seconds(core, WEIR_REGIME_SNAPSHOT), "housekeeping_s",
-				  seconds(core, WEIR_REGIME_HOUSEKEEPING), "longest_turn_us",
-				  (double)weir_count_get(&core->longest_turn_ns) / 1e3, "rows",
-				  number(weir_count_get(&core->rows)), "allocations",
-				  number(weir_count_get(&a->host.core[c].allocations))));
+			list, json_pack("{s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "cpu",
+					(int)p->cpu, "thread", thread, "busy_s",
+					seconds(core, WEIR_REGIME_BUSY), "idle_s",
+					seconds(core, WEIR_REGIME_IDLE), "back_pressured_s",
+					seconds(core, WEIR_REGIME_BACK_PRESSURED), "snapshot_s",
+					seconds(core, WEIR_REGIME_SNAPSHOT), "housekeeping_s",
+					seconds(core, WEIR_REGIME_HOUSEKEEPING), "longest_turn_us",
+					(double)weir_count_get(&core->longest_turn_ns) / 1e3,
+					"rows", number(weir_count_get(&core->rows)), "allocations",
+					number(weir_count_get(&a->host.core[c].allocations))));
 	}
 	return list;
 }
@@ -157,10 +157,10 @@ sources(struct weir_attempt_run *a)
 		}
 		for (uint32_t w = 0; w < a->warning_cnt; w++)
 			json_array_append_new(warnings, weir_link_text(a->warnings[w]));
-		json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:o, s:o}", "id", o->id,
-						      "splits", number(e->list.cnt), "rows",
-						      number(rows), "bytes", number(bytes),
-						      "warnings", warnings));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:o, s:o, s:o, s:o}", "id", o->id, "splits",
+						number(e->list.cnt), "rows", number(rows), "bytes",
+						number(bytes), "warnings", warnings));
 	}
 	return list;
 }
@@ -273,17 +273,16 @@ weir_attempt_statistics(struct weir_attempt_run *a)
 json_t *
 weir_attempt_checkpoint(const struct weir_checkpoint_done *d)
 {
-	return json_pack("{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:s, s:i, s:f, s:f, s:f, s:f, "
-			 "s:f, s:f}",
-			 "id", (json_int_t)d->id, "kind", d->kind, "status", d->status, "reason",
-			 d->reason, "trigger_ms", (double)d->trigger_wall_ns / 1e6, "duration_ms",
-			 (double)d->duration_ns / 1e6, "bytes", (json_int_t)d->bytes, "full_bytes",
-			 (json_int_t)d->full_bytes, "mode", "aligned", "frames_in_flight", 0,
-			 "prepare_ms", (double)d->prepare_ns / 1e6, "start_delay_ms",
-			 (double)d->start_delay_ns / 1e6, "alignment_ms",
-			 (double)d->alignment_ns / 1e6, "sync_ms", (double)d->sync_ns / 1e6,
-			 "async_ms", (double)d->async_ns / 1e6, "finalize_ms",
-			 (double)d->finalize_ns / 1e6);
+	return json_pack(
+		"{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:s, s:i, s:f, s:f, s:f, s:f, "
+		"s:f, s:f}",
+		"id", (json_int_t)d->id, "kind", d->kind, "status", d->status, "reason", d->reason,
+		"trigger_ms", (double)d->trigger_wall_ns / 1e6, "duration_ms",
+		(double)d->duration_ns / 1e6, "bytes", (json_int_t)d->bytes, "full_bytes",
+		(json_int_t)d->full_bytes, "mode", "aligned", "frames_in_flight", 0, "prepare_ms",
+		(double)d->prepare_ns / 1e6, "start_delay_ms", (double)d->start_delay_ns / 1e6,
+		"alignment_ms", (double)d->alignment_ns / 1e6, "sync_ms", (double)d->sync_ns / 1e6,
+		"async_ms", (double)d->async_ns / 1e6, "finalize_ms", (double)d->finalize_ns / 1e6);
 }
 
 /* ---- progress ---- */

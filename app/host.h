@@ -2,8 +2,8 @@
 #define WEIR_APP_HOST_H
 
 /*
- * weir_host: what a runtime runs on, on this machine: EAL and its threads, frames, rings, file back ends, state
- * regions, snapshot writers, behind the engine's struct weir_driver.
+ * weir_host: what a runtime runs on, on this machine: EAL and its threads, frames, rings, file back
+ * ends, state regions, snapshot writers, behind the engine's struct weir_driver.
  *
  * Threads:   open and close on the control thread; the cores run between launch and join.
  * Ownership: open/close; everything that the driver table hands out lives until close.

@@ -163,6 +163,29 @@ write_durably(const char *folder, const char *path, const char *text, size_t len
 }
 
 int
+weir_job_dir_reserve_ids(const char *folder, uint64_t next_id, uint64_t *reserved,
+			 struct weir_error *err)
+{
+	struct weir_counters counters = { .next_id = 1 };
+	char text[WEIR_COUNTERS_MAX];
+	struct weir_path path;
+	int rc = weir_layout_counters(&path, folder, err);
+
+	if (rc == 0)
+		rc = read_counters(path.text, &counters, err);
+	if (rc != 0)
+		return rc;
+	if (next_id > counters.next_id) {
+		counters.next_id = next_id;
+		rc = write_durably(folder, path.text, text, weir_counters_print(text, &counters),
+				   err);
+	}
+	if (rc == 0)
+		*reserved = counters.next_id;
+	return rc;
+}
+
+int
 weir_job_dir_next_attempt(struct weir_job_dir *dir, uint64_t *attempt, struct weir_error *err)
 {
 	struct weir_counters counters = { .next_id = 1 };

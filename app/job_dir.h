@@ -29,6 +29,12 @@ void weir_job_dir_close(struct weir_job_dir *dir);
 WEIR_MUST_USE int weir_job_dir_next_attempt(struct weir_job_dir *dir, uint64_t *attempt,
 					    struct weir_error *err);
 
+/* C20: ids below next_id may be given from now on, durably; *reserved is what the file then says
+ * (more, if it said more; next_id 0 only asks). folder: <checkpoint.dir>/<job.name>, locked by this
+ * run. */
+WEIR_MUST_USE int weir_job_dir_reserve_ids(const char *folder, uint64_t next_id, uint64_t *reserved,
+					   struct weir_error *err);
+
 /* Id of the newest chk-<n> with a manifest below path; 0: there is none. A folder that is not there
  * holds none; one that cannot be read is an error (S8). */
 WEIR_MUST_USE int weir_job_dir_newest(const char *path, uint64_t *id, struct weir_error *err);

@@ -69,7 +69,7 @@ abort_pending(struct weir_handler *h, enum weir_handler_reason reason, uint32_t 
 {
 	weir_handler_abort(h, h->latest, reason);
 	discard(h);
-	weir_clock_reset(h);
+	weir_align_clock_reset(h);
 	over(h, except);
 }
 
@@ -84,7 +84,7 @@ open_id(struct weir_handler *h, const struct weir_handler_event *event)
 			      event->closed ? event->channel : WEIR_HANDLER_CHANNEL_NONE);
 	h->latest = event->id;
 	h->has_latest = true;
-	weir_clock_reset(h);
+	weir_align_clock_reset(h);
 	*a = (struct align){
 		.state = ALIGN_COLLECTING,
 		.target_cnt = h->open_cnt,
@@ -132,7 +132,7 @@ count(struct weir_handler *h, uint32_t channel, enum input_state how, int64_t st
 		a->barrier_cnt++;
 	if (in->forced)
 		a->forced_cnt--;
-	weir_clock_start(h, stamp_ns);
+	weir_align_clock_start(h, stamp_ns);
 }
 
 static struct weir_handler_update
@@ -157,7 +157,7 @@ complete_aligned(struct weir_handler *h)
 {
 	struct weir_handler_update what;
 
-	weir_clock_stop(h);
+	weir_align_clock_stop(h);
 	what = snapshot(h, false);
 	weir_handler_trigger(h, &what);
 	over(h, WEIR_HANDLER_CHANNEL_NONE);
@@ -168,7 +168,7 @@ complete_unaligned(struct weir_handler *h)
 {
 	struct weir_handler_update *update;
 
-	weir_clock_stop(h);
+	weir_align_clock_stop(h);
 	update = weir_handler_emit(h, h->align.dropped ? WEIR_UPDATE_OVER : WEIR_UPDATE_DONE,
 				   h->latest);
 	update->metrics = h->clock.metrics;
@@ -286,7 +286,7 @@ on_cancel(struct weir_handler *h, const struct weir_handler_event *event)
 		return;
 	weir_handler_abort(h, event->id, WEIR_ABORT_CANCELLED);
 	discard(h);
-	weir_clock_reset(h);
+	weir_align_clock_reset(h);
 	h->latest = event->id;
 	h->has_latest = true;
 	over(h, WEIR_HANDLER_CHANNEL_NONE);
@@ -311,7 +311,7 @@ on_rpc(struct weir_handler *h, const struct weir_handler_event *event)
 	late = event->barrier == WEIR_BARRIER_TIMEOUTABLE && a->target_cnt - a->counted_cnt > 1 &&
 	       is_late(h, event->stamp_ns, event->timeout_ns);
 	if (a->target_cnt == 0) {
-		weir_clock_start(h, event->stamp_ns);
+		weir_align_clock_start(h, event->stamp_ns);
 		a->barrier_cnt = 1;
 	}
 	for (uint32_t c = 0; c < h->channel_cnt; c++) {

@@ -92,13 +92,13 @@ handled_raise(struct weir_handler *h, uint64_t id)
 }
 
 void
-weir_clock_reset(struct weir_handler *h)
+weir_align_clock_reset(struct weir_handler *h)
 {
 	h->clock = (struct clock){ 0 };
 }
 
 void
-weir_clock_start(struct weir_handler *h, int64_t stamp_ns)
+weir_align_clock_start(struct weir_handler *h, int64_t stamp_ns)
 {
 	int64_t delay_ns;
 
@@ -114,7 +114,7 @@ weir_clock_start(struct weir_handler *h, int64_t stamp_ns)
 }
 
 void
-weir_clock_stop(struct weir_handler *h)
+weir_align_clock_stop(struct weir_handler *h)
 {
 	if (!h->clock.running)
 		return;

@@ -110,9 +110,9 @@ void weir_handler_abort(struct weir_handler *h, uint64_t id, enum weir_handler_r
 /* Emit what as TRIGGER or, if its id was noticed as aborted, as SUPPRESS; true if triggered. */
 bool weir_handler_trigger(struct weir_handler *h, const struct weir_handler_update *what);
 
-void weir_clock_start(struct weir_handler *h, int64_t stamp_ns);
-void weir_clock_stop(struct weir_handler *h);
-void weir_clock_reset(struct weir_handler *h);
+void weir_align_clock_start(struct weir_handler *h, int64_t stamp_ns);
+void weir_align_clock_stop(struct weir_handler *h);
+void weir_align_clock_reset(struct weir_handler *h);
 
 /* align.c */
 void weir_align_step(struct weir_handler *h, const struct weir_handler_event *event);

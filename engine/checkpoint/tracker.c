@@ -57,7 +57,7 @@ open_id(struct weir_handler *h, const struct weir_handler_event *event)
 	};
 	h->latest = event->id;
 	h->has_latest = true;
-	weir_clock_reset(h); /* only the newest id is measured */
+	weir_align_clock_reset(h); /* only the newest id is measured */
 }
 
 /* Index of the event's id, opened if it is above all seen; false if it is over or was dropped. */
@@ -89,7 +89,7 @@ complete(struct weir_handler *h, uint32_t idx)
 	};
 
 	if (newest) {
-		weir_clock_stop(h);
+		weir_align_clock_stop(h);
 		what.metrics = h->clock.metrics;
 	}
 	if (!entry->aborted)
@@ -114,7 +114,7 @@ static void
 clock_start(struct weir_handler *h, const struct tracked *entry)
 {
 	if (entry->id == h->latest && !entry->aborted)
-		weir_clock_start(h, entry->stamp_ns);
+		weir_align_clock_start(h, entry->stamp_ns);
 }
 
 static void
@@ -137,7 +137,7 @@ abort_entry(struct weir_handler *h, struct tracked *entry, enum weir_handler_rea
 	entry->aborted = true;
 	weir_handler_abort(h, entry->id, reason);
 	if (entry->id == h->latest)
-		weir_clock_reset(h);
+		weir_align_clock_reset(h);
 }
 
 /* Everything up to the marker's id is aborted, once; the id itself is then counted out. */
@@ -203,7 +203,7 @@ weir_tracker_end(struct weir_handler *h, uint32_t channel)
 		for (uint32_t i = 0; i < t->cnt; i++)
 			abort_entry(h, at(t, i), WEIR_ABORT_INPUT_END);
 		drop(t, t->cnt);
-		weir_clock_reset(h);
+		weir_align_clock_reset(h);
 		return;
 	}
 	for (uint32_t i = t->cnt; i-- > 0;) {

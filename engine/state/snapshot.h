@@ -23,9 +23,6 @@ enum weir_snapshot_step {
 struct weir_snapshot_ops {
 	void (*begin)(struct weir_snap_writer *w, const char *path, uint64_t job_hash,
 		      uint64_t attempt, uint64_t checkpoint, uint32_t core);
-	/* Bytes taken, less than len when no staging chunk is free: again after a step. */
-	uint64_t (*append)(struct weir_snap_writer *w, uint32_t kind, uint32_t operator_idx,
-			   uint32_t subtask, uint32_t state_idx, const void *bytes, uint64_t len);
 	void (*seal)(struct weir_snap_writer *w);
 	void (*abort)(struct weir_snap_writer *w);
 	void (*done)(struct weir_snap_writer *w, struct weir_io_req *req);
