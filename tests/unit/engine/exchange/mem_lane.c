@@ -16,9 +16,13 @@ push(struct weir_lane *lane, const struct weir_item *items, uint32_t cnt)
 static uint32_t
 peek(struct weir_lane *lane, struct weir_item *items, uint32_t max)
 {
-	const struct mem_lane *l = WEIR_CONTAINER(lane, struct mem_lane, lane);
+	struct mem_lane *l = WEIR_CONTAINER(lane, struct mem_lane, lane);
+	void (*before)(void) = l->before_peek;
 	uint32_t cnt = 0;
 
+	l->before_peek = NULL;
+	if (before != NULL)
+		before();
 	while (cnt < max && l->head + cnt != l->tail) {
 		items[cnt] = l->items[(l->head + cnt) % MEM_LANE_ITEMS];
 		cnt++;

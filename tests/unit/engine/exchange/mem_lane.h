@@ -11,6 +11,8 @@
 struct mem_lane {
 	struct weir_lane lane; /* depth may be lowered: it then takes less */
 	uint32_t head, tail;
+	/* Called once, before the next peek: what the other side does just then. */
+	void (*before_peek)(void);
 	struct weir_item items[MEM_LANE_ITEMS];
 };
 

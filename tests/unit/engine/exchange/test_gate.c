@@ -462,3 +462,36 @@ Test(gate, a_burst_never_takes_more_than_can_be_given_back)
 	expect_nothing(gate);
 	weir_gate_destroy(gate);
 }
+
+static void
+barrier_and_a_frame_come(void)
+{
+	mem_push_barrier(&channels[0], 7, WEIR_BARRIER_UNALIGNED, 0);
+	frames(0, 1);
+}
+
+/* The barrier comes between the look at one lane and the look at the other. */
+static void
+expect_one_kept(struct mem_lane *lane)
+{
+	struct weir_gate_fault fault;
+	struct weir_gate *gate = gate_of(1, 0, false);
+
+	frames(0, 1);
+	weir_gate_keep(gate, 0, 7);
+	lane->before_peek = barrier_and_a_frame_come;
+	weir_gate_look(gate, 0);
+	weir_gate_look(gate, 0);
+	cr_assert_eq(weir_gate_fault(gate, &fault, &err), 0);
+	cr_assert_eq(kept.cnt, 1);
+	cr_assert_eq(weir_gate_poll_priority(gate, &burst), 1);
+	expect_frames(gate, 0, 1, 2);
+	cr_assert_eq(kept.cnt, 1);
+	weir_gate_destroy(gate);
+}
+
+Test(gate, a_barrier_that_comes_during_a_look_bounds_the_capture)
+{
+	expect_one_kept(&channels[0].data);
+	expect_one_kept(&channels[0].priority);
+}
