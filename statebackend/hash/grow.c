@@ -28,8 +28,10 @@ block_take(struct kstate *st, uint32_t order)
 {
 	uint8_t *block = mem_alloc(&st->be->mem, st->l.geo[order].bytes);
 
-	if (block != NULL)
+	if (block != NULL) {
 		(*counter_of(st->be, order))++;
+		st->be->double_cnt += order > PAGE_ORDER;
+	}
 	return block;
 }
 
@@ -38,6 +40,7 @@ block_give(struct kstate *st, uint8_t *block, uint32_t order)
 {
 	mem_free(&st->be->mem, block, st->l.geo[order].bytes);
 	(*counter_of(st->be, order))--;
+	st->be->double_cnt -= order > PAGE_ORDER;
 }
 
 uint8_t *
@@ -332,11 +335,12 @@ flat_grow(struct table *t, const struct spot *s, uint32_t need)
 		order++;
 	while (order < BLOCK_ORDERS && !share_fits(&st->l.geo[order], &all, need))
 		order++;
-	if (order == BLOCK_ORDERS) {
+	t->flat = order < BLOCK_ORDERS ? block_take(st, order) : NULL;
+	/* Two pages in a row may not be there although two pages are. */
+	if (order == BLOCK_ORDERS || (t->flat == NULL && order > PAGE_ORDER)) {
 		flat_to_pages(t, &src);
 		return;
 	}
-	t->flat = block_take(st, order);
 	WEIR_ASSERT(t->flat != NULL); /* weir_kstate_reserve() */
 	t->order = (uint8_t)order;
 	flat_fill(t, &src);

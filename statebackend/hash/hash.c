@@ -8,6 +8,9 @@
 
 /* Expected bytes of a byte-string key: sizes the heap of a block against its slots. */
 #define HEAP_PER_SLOT 24u
+#define SLACK_PAGES   16u
+/* What a block that counts as small is doubled to at most. */
+#define SMALL_MAX 4096u
 
 static struct hash_backend *
 backend_of(const struct weir_backend *be)
@@ -114,21 +117,38 @@ hash_open(struct weir_backend *pub, const struct weir_kstate_spec *spec, struct 
 }
 
 /*
- * What rows new entries can take at most: every block of 4 KiB and more can split once (three pages
- * when a flat one becomes pages), every row beyond those can make or double a small one. Byte
- * strings may need a page each.
+ * What rows new entries can take at most. A block of 4 KiB and more grows by one page when it is
+ * rebuilt (its old memory is given back first), a smaller one to 4 KiB; a new table takes its first
+ * block; a slack covers uneven cuts and partly used pages of small blocks. Keys that stand outside
+ * their page may need 4 KiB each.
  */
 static uint64_t
 growth_bytes(const struct kstate *st, uint32_t rows)
 {
 	const struct hash_backend *be = st->be;
-	uint64_t large = be->page_cnt + rows / 128u + 1, bytes;
+	const uint64_t slot = st->l.group_bytes / GROUP;
+	const uint64_t fresh =
+		rows / (MEM_PAGE / 4 / slot) + 1; /* pages filled by the rows alone */
+	const uint64_t large = be->page_cnt + fresh < rows ? be->page_cnt + fresh : rows;
+	const uint64_t small = be->block_cnt < rows ? be->block_cnt : rows;
+	uint64_t bytes = (large + SLACK_PAGES) * MEM_PAGE + small * SMALL_MAX;
 
-	if (large > rows || st->l.mode == MODE_BYTES)
-		large = rows;
-	bytes = large * 3 * MEM_PAGE;
-	bytes += (uint64_t)(rows - (uint32_t)large) * (8192 + 256);
+	bytes += rows * (sizeof(struct table) + 2ull * st->l.geo[st->l.order_min].bytes + 4 * slot);
+	if (st->l.mode == MODE_BYTES)
+		bytes += (uint64_t)rows * WEIR_KEY_BYTES_MAX;
 	return bytes;
+}
+
+/* What rows writes can make a running snapshot copy: a block each. */
+static uint64_t
+frozen_bytes(const struct hash_backend *be, uint32_t rows)
+{
+	const uint64_t large = be->page_cnt < rows ? be->page_cnt : rows;
+	const uint64_t twice = be->double_cnt < rows ? be->double_cnt : rows;
+	const uint64_t small = be->block_cnt < rows ? be->block_cnt : rows;
+
+	return (large + twice) * MEM_PAGE + small * SMALL_MAX / 2 +
+	       (uint64_t)rows * sizeof(struct shadow) * 2;
 }
 
 static enum weir_state_room
@@ -139,7 +159,7 @@ hash_reserve(struct weir_kstate *pub, uint32_t rows)
 	bool ready;
 
 	if (st->snap.active)
-		need += (uint64_t)rows * (MEM_PAGE + sizeof(struct shadow));
+		need += frozen_bytes(st->be, rows);
 	if (st->gd_max > 0)
 		need += dir_bytes(st->gd_max + 1);
 	ready = mem_free_bytes(&st->be->mem) >= need;

@@ -91,6 +91,7 @@ struct hash_backend {
 	uint8_t *scratch;      /* ROW_PAGES_MAX pages, for rebuilding a row */
 	uint64_t block_cnt;    /* flat blocks below 4 KiB */
 	uint64_t page_cnt;     /* larger ones and pages */
+	uint64_t double_cnt;   /* of them flat blocks of two pages */
 	uint64_t frozen_bytes; /* shadows, dropped tables */
 };
 

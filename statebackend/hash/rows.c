@@ -56,7 +56,8 @@ capture_if_frozen(struct table *t, const struct spot *s)
 {
 	const struct snap *snap = &state_of(t)->snap;
 
-	if (!snap->active || WEIR_PLANT(SNAPSHOT_COPY) || s->meta->captured == snap->no || t->done == snap->no)
+	if (!snap->active || WEIR_PLANT(SNAPSHOT_COPY) || s->meta->captured == snap->no ||
+	    t->done == snap->no)
 		return;
 	snap_capture(t, s);
 	s->meta->captured = snap->no;

@@ -316,3 +316,33 @@ Test(hash, refuses_what_is_out_of_limits)
 	cr_assert_not_null(strstr(err.text, "state.memory"));
 	free(region);
 }
+
+/* Fill small regions to the brim in many shapes: reserve says no before anything is missing. */
+Test(hash, what_reserve_promises_is_there)
+{
+	for (uint64_t seed = 0; seed < 60; seed++) {
+		struct weir_kstate_spec spec = NUMBERS;
+		struct weir_rng rng = { seed };
+		struct world w;
+		uint8_t key[4200];
+		uint64_t rows = 0;
+
+		spec.value_bytes = (uint32_t)(1u << weir_rng_below(&rng, 9));
+		if (seed % 3 == 0)
+			spec.key_kind = WEIR_KEY_BYTES;
+		world_init(&w, &spec, (2u + weir_rng_below(&rng, 10)) << 20, seed);
+		w.scrambled = seed % 2 == 0;
+		w.ns_cnt = (int64_t)(1u << weir_rng_below(&rng, 14));
+		while (weir_kstate_reserve(w.st, 64) == WEIR_STATE_ROOM) {
+			for (uint32_t i = 0; i < 32; i++) {
+				const uint32_t len = world_key(&w, rows++, key);
+				struct weir_table *t = weir_kstate_table(w.st, world_ns(&w), true);
+
+				(void)weir_table_put(t, key, len, world_hash(&w, key, len));
+			}
+			cr_assert_lt(rows, 2000000);
+		}
+		cr_assert_gt(rows, 0);
+		world_fini(&w);
+	}
+}

@@ -389,3 +389,55 @@ Test(snapshot, refuses_another_shape)
 	world_fini(&w2);
 	snap_rig_destroy(r);
 }
+
+/* No slices, no chunks: copies pile up in the region until reserve says WAIT; slices clear it. */
+Test(snapshot, memory_held_by_a_snapshot_makes_writers_wait)
+{
+	for (uint64_t seed = 0; seed < 12; seed++) {
+		struct snap_rig *r = snap_rig_create(65536, 3, seed);
+		struct weir_state_usage usage;
+		uint32_t waits = 0;
+		struct world w;
+
+		world_init(&w, &NUMBERS, 12u << 20, seed);
+		w.key_cnt = 300000;
+		w.ns_cnt = seed % 3 == 0 ? 100 : 1;
+		while (weir_kstate_reserve(w.st, 600) == WEIR_STATE_ROOM && w.m.alive < 290000)
+			world_batch(&w);
+		for (uint32_t round = 0; round < 3; round++) {
+			struct model frozen = model_copy(&w.m);
+			bool all = false;
+
+			w.key_cnt = 1000;
+			snap_begin(r);
+			weir_kstate_freeze(w.st, r->w);
+			for (uint32_t i = 0; i < 400; i++) {
+				const enum weir_state_room room = weir_kstate_reserve(w.st, 257);
+
+				cr_assert_neq(room, WEIR_STATE_FULL);
+				if (room == WEIR_STATE_WAIT) {
+					waits++;
+					(void)snap_turn(r);
+					if (weir_kstate_slice(w.st, 4))
+						break;
+					continue;
+				}
+				w.key_cnt = 300000;
+				world_remove(&w);
+			}
+			while (!all) {
+				(void)snap_turn(r);
+				all = weir_kstate_slice(w.st, 4);
+			}
+			weir_snap_writer_seal(r->w);
+			cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+			weir_backend_usage(w.be, &usage);
+			cr_assert_eq(usage.frozen_bytes, 0);
+			restored_is(r, &NUMBERS, &frozen);
+			model_fini(&frozen);
+		}
+		cr_assert_gt(waits, 0);
+		world_fini(&w);
+		snap_rig_destroy(r);
+	}
+}
