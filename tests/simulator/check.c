@@ -1,0 +1,238 @@
+/* What must hold of the disk after every crash, and of the output at the end. */
+
+#include "tests/simulator/sim.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/crc32c.h"
+
+/* ---- output files that are final ---- */
+
+static struct sim_final *
+final_find(struct sim_world *w, const char *path)
+{
+	for (uint32_t i = 0; i < w->final_cnt; i++)
+		if (strcmp(w->final[i].path, path) == 0)
+			return &w->final[i];
+	return NULL;
+}
+
+/* Output is committed only for checkpoints that exist (R8): its epoch is the checkpoint's id. */
+static void
+check_epoch(struct sim_world *w, const char *name)
+{
+	const char *dash = strrchr(name, '-');
+	const uint64_t epoch = dash != NULL ? strtoull(dash + 1, NULL, 10) : 0;
+	uint64_t newest = 0, len;
+	const char *folder;
+
+	for (uint32_t i = 0; (folder = weir_sim_disk_name(w->disk, SIM_JOB_DIR, i)) != NULL; i++) {
+		char path[160];
+
+		snprintf(path, sizeof(path), SIM_JOB_DIR "/%s/manifest", folder);
+		if (strncmp(folder, "chk-", 4) == 0 &&
+		    weir_sim_disk_bytes(w->disk, path, &len) != NULL &&
+		    strtoull(folder + 4, NULL, 10) > newest)
+			newest = strtoull(folder + 4, NULL, 10);
+	}
+	if (w->s.checkpoints && epoch > newest)
+		sim_finding(w, "%s is final, the newest checkpoint is %" PRIu64, name, newest);
+}
+
+void
+sim_check_finals(struct sim_world *w)
+{
+	const char *name;
+
+	for (uint32_t i = 0; (name = weir_sim_disk_name(w->disk, SIM_OUT_DIR, i)) != NULL; i++) {
+		char path[160];
+		uint64_t len = 0;
+		const uint8_t *bytes;
+		struct sim_final *f;
+
+		if (strncmp(name, WEIR_SINK_FINAL_PREFIX, strlen(WEIR_SINK_FINAL_PREFIX)) != 0)
+			continue;
+		check_epoch(w, name);
+		snprintf(path, sizeof(path), SIM_OUT_DIR "/%s", name);
+		bytes = weir_sim_disk_bytes(w->disk, path, &len);
+		f = final_find(w, path);
+		if (f == NULL) {
+			w->final = realloc(w->final, (w->final_cnt + 1) * sizeof(*w->final));
+			WEIR_ASSERT(w->final != NULL);
+			f = &w->final[w->final_cnt++];
+			*f = (struct sim_final){ .len = len, .crc = weir_crc32c(0, bytes, len) };
+			snprintf(f->path, sizeof(f->path), "%s", path);
+		}
+		f->safe |= weir_sim_disk_is_safe(w->disk, path);
+	}
+}
+
+static void
+check_kept(struct sim_world *w, const struct sim_final *f)
+{
+	uint64_t len = 0;
+	const uint8_t *bytes = weir_sim_disk_bytes(w->disk, f->path, &len);
+
+	if (bytes == NULL)
+		sim_finding(w, "%s was final and is gone", f->path);
+	else if (len != f->len || weir_crc32c(0, bytes, len) != f->crc)
+		sim_finding(w, "%s was final and has changed: %" PRIu64 " bytes, now %" PRIu64,
+			    f->path, f->len, len);
+}
+
+void
+sim_check_crash(struct sim_world *w, bool power)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < w->final_cnt; i++) {
+		struct sim_final *f = &w->final[i];
+		uint64_t len;
+
+		/* A rename that no fsync covered may be undone. */
+		if (power && !f->safe && weir_sim_disk_bytes(w->disk, f->path, &len) == NULL)
+			continue;
+		check_kept(w, f);
+		w->final[left++] = *f;
+	}
+	w->final_cnt = left;
+	sim_check_finals(w);
+}
+
+/* ---- restore ---- */
+
+/* Watermarks are part of the cut (checkpointing.md, section 0). */
+void
+sim_check_restored(struct sim_world *w)
+{
+	for (uint32_t o = 0; o < w->plan->op_cnt; o++)
+		for (uint32_t i = 0; i < w->restored->operator_cnt; i++) {
+			const struct weir_manifest_operator *mo = &w->restored->operators[i];
+
+			if (strcmp(mo->id, w->plan->op[o].id) != 0 ||
+			    mo->subtask_cnt != w->plan->op[o].parallelism)
+				continue;
+			for (uint32_t k = 0; k < mo->subtask_cnt; k++) {
+				const int64_t got = weir_runtime_ctx(w->rt, o, k)->watermark_ns;
+
+				if (got != mo->subtasks[k].watermark_ns)
+					sim_finding(w,
+						    "%s subtask %u: watermark %" PRId64
+						    " in the checkpoint, %" PRId64 " restored",
+						    mo->id, k, mo->subtasks[k].watermark_ns, got);
+			}
+		}
+}
+
+/* ---- the output ---- */
+
+static void
+read_output(struct sim_world *w, struct sim_lines *got)
+{
+	const char *name;
+
+	for (uint32_t i = 0; (name = weir_sim_disk_name(w->disk, SIM_OUT_DIR, i)) != NULL; i++) {
+		char path[160];
+		uint64_t len = 0;
+		const char *text, *end;
+
+		if (strncmp(name, WEIR_SINK_TEMP_PREFIX, strlen(WEIR_SINK_TEMP_PREFIX)) == 0) {
+			sim_finding(w, "%s is left over after the end", name);
+			continue;
+		}
+		snprintf(path, sizeof(path), SIM_OUT_DIR "/%s", name);
+		text = (const char *)weir_sim_disk_bytes(w->disk, path, &len);
+		end = text + len;
+		while (text < end) {
+			const char *nl = memchr(text, '\n', (size_t)(end - text));
+
+			if (nl == NULL) {
+				sim_finding(w, "%s ends within a line", name);
+				break;
+			}
+			sim_lines_add(got, text, (size_t)(nl - text));
+			text = nl + 1;
+		}
+	}
+	sim_lines_sort(got);
+}
+
+static void
+compare(struct sim_world *w, const struct sim_lines *want, const struct sim_lines *got)
+{
+	uint32_t a = 0, b = 0, missing = 0, surplus = 0;
+	const char *first_missing = "", *first_surplus = "";
+
+	while (a < want->cnt || b < got->cnt) {
+		const int c = a == want->cnt  ? 1
+			      : b == got->cnt ? -1
+					      : strcmp(want->line[a], got->line[b]);
+
+		if (c < 0) {
+			if (missing++ == 0)
+				first_missing = want->line[a];
+			a++;
+		} else if (c > 0) {
+			if (surplus++ == 0)
+				first_surplus = got->line[b];
+			b++;
+		} else {
+			a++;
+			b++;
+		}
+	}
+	if (missing > 0 || surplus > 0)
+		sim_finding(w, "output: %u lines of %u missing (\"%s\"), %u too many (\"%s\")",
+			    missing, want->cnt, first_missing, surplus, first_surplus);
+}
+
+/* Changes: every count at most once, none above the last one, and the last one of each key. */
+static void
+compare_updates(struct sim_world *w, const struct sim_lines *got)
+{
+	uint64_t *want = calloc(w->s.key_cnt, sizeof(*want));
+	uint64_t *seen = calloc(w->s.key_cnt, sizeof(*seen));
+
+	WEIR_ASSERT(want != NULL);
+	WEIR_ASSERT(seen != NULL);
+	sim_expect_counts(&w->s, want);
+	for (uint32_t i = 0; i < got->cnt; i++) {
+		char *at;
+		const uint64_t key = strtoull(got->line[i], &at, 10);
+		const uint64_t count = strtoull(at, NULL, 10);
+
+		if (i > 0 && strcmp(got->line[i], got->line[i - 1]) == 0)
+			sim_finding(w, "output: \"%s\" came twice", got->line[i]);
+		if (key >= w->s.key_cnt || count > want[key]) {
+			sim_finding(w, "output: \"%s\" cannot be", got->line[i]);
+			continue;
+		}
+		if (count > seen[key])
+			seen[key] = count;
+	}
+	for (uint32_t k = 0; k < w->s.key_cnt; k++)
+		if (seen[k] != want[k])
+			sim_finding(w, "output: key %u ends at %" PRIu64 ", not %" PRIu64, k,
+				    seen[k], want[k]);
+	free(want);
+	free(seen);
+}
+
+void
+sim_check_end(struct sim_world *w)
+{
+	struct sim_lines want = { 0 }, got = { 0 };
+
+	read_output(w, &got);
+	w->rows = got.cnt;
+	if (w->s.shape == SIM_REDUCE_UPDATES) {
+		compare_updates(w, &got);
+	} else {
+		sim_expect(&w->s, w->parallelism[1], &want);
+		compare(w, &want, &got);
+	}
+	sim_lines_free(&want);
+	sim_lines_free(&got);
+}

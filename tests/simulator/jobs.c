@@ -1,0 +1,418 @@
+/* The graphs. What they must write is computed in expect.c, without the engine. */
+
+#include "tests/simulator/sim.h"
+
+#include <string.h>
+
+#include <weir/weir.h>
+
+enum { KEY, VALUE, TIME, WORD };
+
+/* ---- text ---- */
+
+/* Line of a row: columns [0, cnt) as numbers; word: then the BYTES column WORD. */
+static uint32_t
+format(const struct weir_batch *in, uint32_t from, char *text, size_t cap, size_t *bytes,
+       uint32_t cnt, bool word)
+{
+	size_t at = 0;
+	uint32_t i = from;
+
+	for (; i < in->selected && cap - at >= 256; i++) {
+		const uint32_t r = weir_row(in, i);
+
+		for (uint32_t c = 0; c < cnt; c++)
+			at += (size_t)snprintf(text + at, cap - at, c == 0 ? "%lld" : " %lld",
+					       (long long)((const int64_t *)in->col[c])[r]);
+		if (word) {
+			const struct weir_bytes b = weir_bytes(in, WORD)[r];
+
+			at += (size_t)snprintf(text + at, cap - at, " %.*s", (int)b.len,
+					       in->heap[WORD] + b.off);
+		}
+		text[at++] = '\n';
+	}
+	*bytes = at;
+	return i - from;
+}
+
+#define FORMAT(name, cnt, word)                                                                    \
+	static uint32_t name(const struct weir_batch *in, uint32_t from, char *text, size_t cap,   \
+			     size_t *bytes)                                                        \
+	{                                                                                          \
+		return format(in, from, text, cap, bytes, cnt, word);                              \
+	}
+FORMAT(format_row, 3, true)
+FORMAT(format_2, 2, false)
+FORMAT(format_3, 3, false)
+FORMAT(format_4, 4, false)
+FORMAT(format_5, 5, false)
+
+/* Word and two numbers. */
+static uint32_t
+format_word(const struct weir_batch *in, uint32_t from, char *text, size_t cap, size_t *bytes)
+{
+	size_t at = 0;
+	uint32_t i = from;
+
+	for (; i < in->selected && cap - at >= 256; i++) {
+		const uint32_t r = weir_row(in, i);
+		const struct weir_bytes b = weir_bytes(in, 0)[r];
+
+		at += (size_t)snprintf(text + at, cap - at, "%.*s %llu %llu\n", (int)b.len,
+				       in->heap[0] + b.off, (unsigned long long)weir_u64(in, 1)[r],
+				       (unsigned long long)weir_u64(in, 2)[r]);
+	}
+	*bytes = at;
+	return i - from;
+}
+
+/* Running count behind the four columns of a row. */
+static uint32_t
+format_running(const struct weir_batch *in, uint32_t from, char *text, size_t cap, size_t *bytes)
+{
+	size_t at = 0;
+	uint32_t i = from;
+
+	for (; i < in->selected && cap - at >= 256; i++) {
+		const uint32_t r = weir_row(in, i);
+
+		at += (size_t)snprintf(text + at, cap - at, "%llu %llu\n",
+				       (unsigned long long)weir_u64(in, KEY)[r],
+				       (unsigned long long)weir_u64(in, 4)[r]);
+	}
+	*bytes = at;
+	return i - from;
+}
+
+/* ---- operators ---- */
+
+/* value = value * 7 + key */
+static int
+mix(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
+{
+	const uint64_t *key = weir_u64(in, KEY);
+	const uint64_t *value = weir_u64(in, VALUE);
+	uint64_t *mixed;
+
+	(void)ctx;
+	weir_out_same(out, in);
+	mixed = weir_out_column(out, VALUE);
+	for (uint32_t i = 0; i < in->selected; i++) {
+		const uint32_t r = weir_row(in, i);
+
+		mixed[r] = value[r] * 7 + key[r];
+	}
+	return weir_out_emit(out);
+}
+
+static const struct weir_operator mix_op = {
+	.name = "map", .reads = 1u << KEY | 1u << VALUE, .writes = 1u << VALUE, .process = mix
+};
+
+/* Keep the rows whose number in a column is not a multiple of three. */
+static int
+not_by_three(const struct weir_batch *in, struct weir_out *out, uint32_t column)
+{
+	const uint64_t *value = weir_u64(in, column);
+	uint16_t *sel;
+	uint32_t kept = 0;
+
+	weir_out_same(out, in);
+	sel = weir_out_select(out);
+	for (uint32_t i = 0; i < in->selected; i++) {
+		const uint16_t r = (uint16_t)weir_row(in, i);
+
+		if (value[r] % 3 != 0)
+			sel[kept++] = r;
+	}
+	out->batch.selected = kept;
+	return weir_out_emit(out);
+}
+
+static int
+keep_value(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
+{
+	(void)ctx;
+	return not_by_three(in, out, VALUE);
+}
+
+static const struct weir_operator keep_op = { .name = "filter",
+					      .reads = 1u << VALUE,
+					      .process = keep_value };
+
+/* Each row value % 4 times, with the keys key, key + 1, ... */
+static int
+repeat(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
+{
+	(void)ctx;
+	(void)weir_out_rows(out);
+	for (uint32_t i = 0; i < in->selected; i++) {
+		const uint32_t r = weir_row(in, i);
+		const uint64_t times = weir_u64(in, VALUE)[r] % 4;
+
+		for (uint64_t n = 0; n < times; n++) {
+			const uint32_t to = out->batch.rows;
+
+			((uint64_t *)out->batch.col[0])[to] = weir_u64(in, KEY)[r] + n;
+			((uint64_t *)out->batch.col[1])[to] = weir_u64(in, VALUE)[r];
+			out->batch.rows = out->batch.selected = to + 1;
+			if (out->batch.rows == out->cap) {
+				const int rc = weir_out_emit(out);
+
+				if (rc != 0)
+					return rc;
+				(void)weir_out_rows(out);
+			}
+		}
+	}
+	return weir_out_emit(out);
+}
+
+WEIR_TYPE(pair, WEIR_U64("key"), WEIR_U64("value"));
+static const struct weir_operator repeat_op = {
+	.name = "flat-map", .out = &pair, .reads = 1u << KEY | 1u << VALUE, .process = repeat
+};
+
+/* Running counts: the even ones, as rows of their own. */
+static int
+even(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
+{
+	(void)ctx;
+	(void)weir_out_rows(out);
+	for (uint32_t i = 0; i < in->selected; i++) {
+		const uint32_t r = weir_row(in, i);
+		const uint64_t count = weir_u64(in, 4)[r];
+		const uint32_t to = out->batch.rows;
+
+		if (count % 2 != 0)
+			continue;
+		((uint64_t *)out->batch.col[0])[to] = count;
+		((uint64_t *)out->batch.col[1])[to] = weir_u64(in, KEY)[r];
+		out->batch.rows = out->batch.selected = to + 1;
+	}
+	return weir_out_emit(out);
+}
+
+static const struct weir_operator even_op = {
+	.name = "even", .out = &pair, .reads = 1u << KEY | 1u << 4, .process = even
+};
+
+/* ---- graphs ---- */
+
+static struct weir_stream *
+source(struct weir_job *job, uint32_t number, const uint32_t *parallelism)
+{
+	struct weir_stream *s =
+		weir_source(job, number == 0 ? "first" : "second", &sim_connectors[number]);
+
+	weir_parallelism(s, parallelism[number]);
+	return s;
+}
+
+static struct weir_stream *
+with(struct weir_stream *s, uint32_t parallelism)
+{
+	weir_parallelism(s, parallelism);
+	return s;
+}
+
+static struct weir_stream *
+totals(struct weir_stream *in, uint32_t column, enum weir_emit emit)
+{
+	return weir_reduce(weir_key_by(in, column), "totals",
+			   &(struct weir_reduce){ .emit = emit,
+						  .agg_cnt = 4,
+						  .agg = { { WEIR_COUNT, 0 },
+							   { WEIR_SUM, VALUE },
+							   { WEIR_MIN, VALUE },
+							   { WEIR_MAX, VALUE } } });
+}
+
+static struct weir_stream *
+counts(struct weir_stream *in, enum weir_emit emit)
+{
+	return weir_reduce(
+		weir_key_by(in, KEY), "counts",
+		&(struct weir_reduce){ .emit = emit, .agg_cnt = 1, .agg = { { WEIR_COUNT, 0 } } });
+}
+
+static struct weir_stream *
+windows(struct weir_stream *in, const struct sim_scenario *s, uint32_t agg_cnt)
+{
+	return weir_window(
+		weir_key_by(in, KEY), "windows",
+		&(struct weir_window){
+			.size_ns = s->size_ns,
+			.slide_ns = s->slide_ns,
+			.time_column = TIME,
+			.agg_cnt = agg_cnt,
+			.agg = { { WEIR_COUNT, 0 }, { WEIR_SUM, VALUE }, { WEIR_MAX, VALUE } } });
+}
+
+static void
+build_keyed(struct weir_job *job, const struct sim_scenario *s, const uint32_t *p)
+{
+	struct weir_stream *in = source(job, 0, p);
+	const uint32_t both[2] = { KEY, VALUE };
+
+	switch (s->shape) {
+	case SIM_REDUCE_WORD:
+		in = weir_reduce(
+			weir_key_by(in, WORD), "words",
+			&(struct weir_reduce){ .emit = WEIR_EMIT_END,
+					       .agg_cnt = 2,
+					       .agg = { { WEIR_COUNT, 0 }, { WEIR_SUM, VALUE } } });
+		weir_sink(with(in, p[1]), "out", format_word);
+		return;
+	case SIM_REDUCE_PAIR:
+		in = weir_reduce(weir_key_by_columns(in, both, 2), "pairs",
+				 &(struct weir_reduce){ .emit = WEIR_EMIT_END,
+							.agg_cnt = 1,
+							.agg = { { WEIR_COUNT, 0 } } });
+		weir_sink(with(in, p[1]), "out", format_3);
+		return;
+	case SIM_REDUCE_UPDATES:
+		weir_sink(with(counts(in, WEIR_EMIT_UPDATES), p[1]), "out", format_2);
+		return;
+	case SIM_REDUCE_EACH:
+		weir_sink(with(counts(in, WEIR_EMIT_EACH), p[1]), "out", format_running);
+		return;
+	default:
+		weir_sink(with(totals(in, KEY, WEIR_EMIT_END), p[1]), "out", format_5);
+	}
+}
+
+static void
+build_plain(struct weir_job *job, const struct sim_scenario *s, const uint32_t *p)
+{
+	struct weir_stream *in = source(job, 0, p);
+
+	if (s->shape == SIM_REBALANCE) {
+		in = with(weir_process(weir_rebalance(in), "mix", &mix_op), p[1]);
+		in = with(weir_process(weir_rebalance(in), "keep", &keep_op), p[0]);
+	} else if (s->shape == SIM_BROADCAST) {
+		in = with(weir_process(weir_broadcast(in), "mix", &mix_op), p[1]);
+	} else {
+		in = with(weir_process(in, "mix", &mix_op), p[0]);
+		in = weir_process(in, "keep", &keep_op);
+	}
+	weir_sink(in, "out", format_row);
+}
+
+static void
+build_windows(struct weir_job *job, const struct sim_scenario *s, const uint32_t *p)
+{
+	struct weir_stream *in = source(job, 0, p);
+
+	if (s->shape == SIM_UNION_WINDOW)
+		in = weir_union(in, source(job, 1, p));
+	if (s->shape == SIM_WINDOW_TOP) {
+		in = weir_top(with(windows(in, s, 1), p[1]), "best",
+			      &(struct weir_top){ .time_column = 1,
+						  .rank_column = 2,
+						  .length_ns = s->size_ns });
+		weir_sink(in, "out", format_4);
+		return;
+	}
+	weir_sink(with(windows(in, s, 3), p[1]), "out", format_5);
+}
+
+/* Rows of fixed columns: what a top takes. */
+WEIR_TYPE(timed, WEIR_U64("key"), WEIR_U64("value"), WEIR_TIME("time"));
+
+static int
+drop_word(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
+{
+	(void)ctx;
+	(void)weir_out_rows(out);
+	for (uint32_t i = 0; i < in->selected; i++) {
+		const uint32_t r = weir_row(in, i);
+
+		((uint64_t *)out->batch.col[KEY])[i] = weir_u64(in, KEY)[r];
+		((uint64_t *)out->batch.col[VALUE])[i] = weir_u64(in, VALUE)[r];
+		((int64_t *)out->batch.col[TIME])[i] = weir_time(in, TIME)[r];
+	}
+	out->batch.rows = out->batch.selected = in->selected;
+	return weir_out_emit(out);
+}
+
+static const struct weir_operator drop_word_op = {
+	.name = "map",
+	.out = &timed,
+	.reads = 1u << KEY | 1u << VALUE | 1u << TIME,
+	.process = drop_word,
+};
+
+static void
+build_top(struct weir_job *job, const struct sim_scenario *s, const uint32_t *p)
+{
+	struct weir_stream *in = weir_process(source(job, 0, p), "narrow", &drop_word_op);
+
+	in = weir_top(in, "best",
+		      &(struct weir_top){
+			      .time_column = TIME, .rank_column = VALUE, .size_ns = s->size_ns });
+	weir_sink(with(in, p[1]), "out", format_4);
+}
+
+static void
+build_two(struct weir_job *job, const struct sim_scenario *s, const uint32_t *p)
+{
+	struct weir_stream *in = source(job, 0, p);
+
+	if (s->shape == SIM_TWO_SINKS) {
+		weir_sink(in, "rows", format_row);
+		weir_sink(with(totals(in, KEY, WEIR_EMIT_END), p[1]), "out", format_5);
+		return;
+	}
+	in = with(counts(in, WEIR_EMIT_EACH), p[1]);
+	in = weir_process(in, "even", &even_op);
+	in = weir_reduce(weir_key_by(in, 0), "levels",
+			 &(struct weir_reduce){ .emit = WEIR_EMIT_END,
+						.agg_cnt = 1,
+						.agg = { { WEIR_COUNT, 0 } } });
+	weir_sink(with(in, p[0]), "out", format_2);
+}
+
+void
+sim_job_build(struct weir_job *job, const struct sim_scenario *s, const uint32_t *p)
+{
+	struct weir_stream *in;
+
+	switch (s->shape) {
+	case SIM_PASS:
+	case SIM_REBALANCE:
+	case SIM_BROADCAST:
+		build_plain(job, s, p);
+		break;
+	case SIM_FLAT_MAP:
+		in = weir_process(source(job, 0, p), "repeat", &repeat_op);
+		weir_sink(with(totals(in, KEY, WEIR_EMIT_END), p[1]), "out", format_5);
+		break;
+	case SIM_REDUCE_END:
+	case SIM_REDUCE_WORD:
+	case SIM_REDUCE_PAIR:
+	case SIM_REDUCE_UPDATES:
+	case SIM_REDUCE_EACH:
+		build_keyed(job, s, p);
+		break;
+	case SIM_UNION:
+		in = weir_process(source(job, 0, p), "mix", &mix_op);
+		in = weir_union(in, source(job, 1, p));
+		weir_sink(with(totals(in, KEY, WEIR_EMIT_END), p[1]), "out", format_5);
+		break;
+	case SIM_WINDOW:
+	case SIM_WINDOW_TOP:
+	case SIM_UNION_WINDOW:
+		build_windows(job, s, p);
+		break;
+	case SIM_TOP:
+		build_top(job, s, p);
+		break;
+	case SIM_TWO_STAGES:
+	case SIM_TWO_SINKS:
+	case SIM_SHAPE_CNT:
+		build_two(job, s, p);
+		break;
+	}
+}

@@ -1,0 +1,252 @@
+/* What a start finds on the disk, and what it deletes. */
+
+#include "tests/simulator/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/hash.h"
+#include "engine/checkpoint/layout.h"
+#include "statebackend/verify/verify.h"
+
+struct segments {
+	struct weir_segment *list;
+	uint32_t cnt;
+};
+
+static int
+by_offset(const void *a, const void *b)
+{
+	const struct weir_segment *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static struct segments
+segments_of(const struct weir_manifest *m, uint32_t file)
+{
+	struct segments s = { 0 };
+
+	for (uint32_t o = 0; o < m->operator_cnt; o++)
+		for (uint32_t k = 0; k < m->operators[o].subtask_cnt; k++)
+			for (uint32_t i = 0; i < m->operators[o].subtasks[k].segment_cnt; i++) {
+				const struct weir_manifest_segment *g =
+					&m->operators[o].subtasks[k].segments[i];
+
+				if (g->file_idx != file)
+					continue;
+				s.list = realloc(s.list, (s.cnt + 1) * sizeof(*s.list));
+				WEIR_ASSERT(s.list != NULL);
+				s.list[s.cnt++] = g->seg;
+			}
+	if (s.cnt > 0)
+		qsort(s.list, s.cnt, sizeof(*s.list), by_offset);
+	return s;
+}
+
+/* The file's bytes, proven against the manifest by the offline verifier; NULL: a finding. */
+static const uint8_t *
+whole_file(struct sim_world *w, const struct weir_manifest *m, uint32_t file)
+{
+	const struct segments s = segments_of(m, file);
+	struct weir_verify_id id = { .job_hash = weir_hash_bytes(SIM_JOB, strlen(SIM_JOB)) };
+	struct weir_verify_sum sum = { 0 };
+	struct weir_data_name name;
+	struct weir_error err = { 0 };
+	char path[256];
+	uint64_t len = 0;
+	const uint8_t *bytes;
+
+	snprintf(path, sizeof(path), SIM_DATA_DIR "/%s", m->files[file].name);
+	bytes = weir_sim_disk_bytes(w->disk, path, &len);
+	if (bytes == NULL) {
+		weir_fail(&err, WEIR_ERR_DATA, "is missing");
+	} else if (!weir_layout_parse_data_name(m->files[file].name, &name)) {
+		weir_fail(&err, WEIR_ERR_DATA, "has a strange name");
+	} else {
+		id.attempt = name.attempt;
+		id.checkpoint = name.checkpoint_id;
+		id.core = name.core;
+		if (weir_verify_file(bytes, len, &id, s.list, s.cnt, &sum, &err) == 0)
+			err.code = WEIR_OK;
+	}
+	free(s.list);
+	if (err.code != WEIR_OK)
+		sim_finding(w, "checkpoint %llu: data file %s: %s",
+			    (unsigned long long)m->checkpoint_id, path, err.text);
+	return err.code == WEIR_OK ? bytes : NULL;
+}
+
+static struct weir_manifest *
+read_manifest(struct sim_world *w, uint64_t id)
+{
+	struct weir_manifest *m = NULL;
+	struct weir_error err = { 0 };
+	char path[128];
+	uint64_t len;
+	const uint8_t *bytes;
+
+	snprintf(path, sizeof(path), SIM_JOB_DIR "/chk-%llu/manifest", (unsigned long long)id);
+	bytes = weir_sim_disk_bytes(w->disk, path, &len);
+	if (bytes == NULL)
+		return NULL;
+	if (weir_manifest_decode(bytes, len, &m, &err) != 0) {
+		sim_finding(w, "%s: %s", path, err.text);
+		return NULL;
+	}
+	for (uint32_t f = 0; f < m->file_cnt; f++)
+		(void)whole_file(w, m, f);
+	return m;
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	const struct weir_manifest *const *x = a, *const *y = b;
+
+	return (*x)->checkpoint_id < (*y)->checkpoint_id ? -1 : 1;
+}
+
+bool
+sim_recover(struct sim_world *w)
+{
+	const char *name;
+	uint64_t id;
+
+	for (uint32_t i = 0; (name = weir_sim_disk_name(w->disk, SIM_JOB_DIR, i)) != NULL; i++) {
+		struct weir_manifest *m;
+
+		if (!weir_layout_parse_checkpoint(name, &id))
+			continue;
+		m = read_manifest(w, id);
+		if (m == NULL)
+			continue;
+		w->own = realloc(w->own, (w->own_cnt + 1) * sizeof(*w->own));
+		WEIR_ASSERT(w->own != NULL);
+		w->own[w->own_cnt++] = m;
+	}
+	if (w->own_cnt > 0) {
+		qsort(w->own, w->own_cnt, sizeof(*w->own), by_id);
+		w->restored = w->own[w->own_cnt - 1];
+	}
+	return w->findings == NULL;
+}
+
+void
+sim_recover_free(struct sim_world *w)
+{
+	for (uint32_t i = 0; i < w->own_cnt; i++)
+		weir_manifest_destroy(w->own[i]);
+	free(w->own);
+	w->own = NULL;
+	w->own_cnt = 0;
+	w->restored = NULL;
+}
+
+int
+sim_load(struct sim_world *w, struct weir_error *err)
+{
+	const struct weir_manifest *m = w->restored;
+	int rc = 0;
+
+	for (uint32_t f = 0; f < m->file_cnt && rc == 0; f++) {
+		const struct segments s = segments_of(m, f);
+		const uint8_t *bytes = whole_file(w, m, f);
+
+		for (uint32_t i = 0; bytes != NULL && i < s.cnt && rc == 0; i++) {
+			void *aligned = aligned_alloc(WEIR_PAGE, s.list[i].length);
+
+			WEIR_ASSERT(aligned != NULL);
+			memcpy(aligned, bytes + s.list[i].offset, s.list[i].length);
+			rc = weir_restore_segment(w->rt, m, &s.list[i], aligned, err);
+			free(aligned);
+		}
+		free(s.list);
+	}
+	return rc;
+}
+
+/* ---- sweep ---- */
+
+static bool
+is_named(const struct sim_world *w, const char *data_name)
+{
+	for (uint32_t i = 0; i < w->own_cnt; i++)
+		for (uint32_t f = 0; f < w->own[i]->file_cnt; f++)
+			if (strcmp(w->own[i]->files[f].name, data_name) == 0)
+				return true;
+	return false;
+}
+
+static void
+unlink_in(struct sim_world *w, const char *dir, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	weir_sim_disk_unlink(w->disk, path);
+}
+
+static void
+sweep_data(struct sim_world *w)
+{
+	const char *name;
+
+	for (uint32_t i = 0; (name = weir_sim_disk_name(w->disk, SIM_DATA_DIR, i)) != NULL;)
+		if (is_named(w, name))
+			i++;
+		else
+			unlink_in(w, SIM_DATA_DIR, name);
+}
+
+static void
+sweep_folders(struct sim_world *w)
+{
+	const char *name;
+	uint64_t id, len;
+
+	for (uint32_t i = 0; (name = weir_sim_disk_name(w->disk, SIM_JOB_DIR, i)) != NULL;) {
+		char dir[128], manifest[160];
+
+		snprintf(dir, sizeof(dir), SIM_JOB_DIR "/%s", name);
+		snprintf(manifest, sizeof(manifest), "%s/manifest", dir);
+		if (!weir_layout_parse_checkpoint(name, &id) ||
+		    weir_sim_disk_bytes(w->disk, manifest, &len) != NULL) {
+			i++;
+			continue;
+		}
+		unlink_in(w, dir, ".manifest");
+		weir_sim_disk_unlink(w->disk, dir);
+	}
+}
+
+static bool
+is_pending(const struct sim_world *w, const char *name)
+{
+	for (uint32_t i = 0; i < w->plan->subtask_cnt; i++)
+		if (w->rt->tasks[i].sink != NULL &&
+		    weir_text_sink_names(w->rt->tasks[i].sink, name))
+			return true;
+	return false;
+}
+
+static void
+sweep_output(struct sim_world *w)
+{
+	const char prefix[] = WEIR_SINK_TEMP_PREFIX SIM_JOB "-";
+	const char *name;
+
+	for (uint32_t i = 0; (name = weir_sim_disk_name(w->disk, SIM_OUT_DIR, i)) != NULL;)
+		if (strncmp(name, prefix, strlen(prefix)) == 0 && !is_pending(w, name))
+			unlink_in(w, SIM_OUT_DIR, name);
+		else
+			i++;
+}
+
+void
+sim_sweep(struct sim_world *w)
+{
+	sweep_data(w);
+	sweep_folders(w);
+	sweep_output(w);
+}

@@ -1,0 +1,347 @@
+/* One seed, from the first attempt of the job to the check of its output. */
+
+#include "tests/simulator/sim.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ATTEMPTS_MAX  24u
+#define STEPS_ATTEMPT 150000u /* then the process is killed and nothing goes wrong any more */
+#define STEPS_QUIET   400000u /* the job must be over by then */
+#define IDLE_ROUNDS   60u
+#define MAIL_BEHIND   64u
+
+enum outcome { RUNNING, FINISHED, FAILED, KILLED, WEARY };
+
+void
+sim_event(struct sim_world *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!w->verbose)
+		return;
+	printf("%10lld ", (long long)(w->now_ns / 1000));
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+}
+
+void
+sim_finding(struct sim_world *w, const char *fmt, ...)
+{
+	char text[1200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	sim_event(w, "FINDING %s", text);
+	if (w->findings == NULL)
+		w->findings = strdup(text);
+}
+
+/* ---- steps ---- */
+
+struct rounds {
+	uint64_t steps;
+	uint32_t idle; /* steps in a row in which nothing happened */
+	uint32_t frozen[SIM_CORES_MAX];
+	uint64_t kill_step, kill_request; /* 0: not */
+};
+
+static void
+advance_clock(struct sim_world *w, int64_t to_ns)
+{
+	w->now_ns = to_ns;
+	weir_sim_clock_set(to_ns);
+	for (uint32_t c = 0; c <= w->s.core_cnt; c++)
+		weir_sim_io_progress(w->io[c], to_ns);
+}
+
+static int64_t
+next_due(const struct sim_world *w)
+{
+	int64_t due = weir_master_due_ns(w->master);
+
+	for (uint32_t c = 0; c <= w->s.core_cnt; c++)
+		if (weir_sim_io_due(w->io[c]) < due)
+			due = weir_sim_io_due(w->io[c]);
+	return due;
+}
+
+static bool
+io_waits(const struct sim_world *w)
+{
+	for (uint32_t c = 0; c <= w->s.core_cnt; c++)
+		if (weir_sim_io_due(w->io[c]) != INT64_MAX)
+			return true;
+	return false;
+}
+
+/* Nothing moves, no checkpoint runs, and yet something lies in a channel. */
+static void
+check_stuck(struct sim_world *w)
+{
+	struct weir_master_counts n;
+
+	weir_master_counts(w->master, &n);
+	if (n.triggered != n.completed + n.failed + n.aborted || io_waits(w))
+		return;
+	for (uint32_t i = 0; i < w->plan->subtask_cnt; i++) {
+		const struct weir_task *t = &w->rt->tasks[i];
+
+		for (uint32_t c = 0; c < t->channel_cnt; c++)
+			if (t->state < WEIR_TASK_FINISHED &&
+			    weir_gate_queued(weir_input_gate(t->input), c) > 0)
+				sim_finding(w,
+					    "subtask %u of task %u takes nothing from channel %u "
+					    "and no checkpoint runs",
+					    t->subtask, t->task_idx, c);
+	}
+}
+
+static void
+when_idle(struct sim_world *w, struct rounds *r)
+{
+	int64_t to;
+
+	if (r->idle < IDLE_ROUNDS * (w->s.core_cnt + 1))
+		return;
+	r->idle = 0;
+	check_stuck(w);
+	to = next_due(w);
+	if (to > w->now_ns && to != INT64_MAX)
+		advance_clock(w, to);
+}
+
+/* Cores wait for room in their mailbox without giving up the thread: there must be some. */
+static bool
+mail_is_behind(const struct sim_world *w)
+{
+	for (uint32_t c = 0; c < w->s.core_cnt; c++) {
+		const struct weir_mailbox *box = &w->rt->from_core[c];
+
+		if (atomic_load(&box->tail) - atomic_load(&box->head) > MAIL_BEHIND)
+			return true;
+	}
+	return false;
+}
+
+static void
+step_core(struct sim_world *w, struct rounds *r, uint32_t c)
+{
+	enum weir_regime regime;
+
+	if (r->frozen[c] > 0) {
+		r->frozen[c]--;
+		return;
+	}
+	if (!w->quiet && weir_rng_below(&w->rng, 1000) < w->s.freeze_pct)
+		r->frozen[c] = (uint32_t)weir_rng_below(&w->rng, 300);
+	regime = weir_core_turn(&w->rt->cores[c], w->now_ns);
+	if (regime == WEIR_REGIME_IDLE || regime == WEIR_REGIME_BACK_PRESSURED)
+		r->idle++;
+	else
+		r->idle = 0;
+}
+
+static void
+step(struct sim_world *w, struct rounds *r)
+{
+	const uint32_t who = (uint32_t)weir_rng_below(&w->rng, w->s.core_cnt + 1);
+
+	r->steps++;
+	w->steps++;
+	advance_clock(w, w->now_ns + 1 + (int64_t)weir_rng_below(&w->rng, (uint64_t)w->s.turn_ns));
+	if (who < w->s.core_cnt && !mail_is_behind(w)) {
+		step_core(w, r, who);
+	} else if (weir_master_step(w->master, w->now_ns, w->now_ns)) {
+		r->idle = 0;
+	} else {
+		r->idle++;
+	}
+	when_idle(w, r);
+}
+
+/* ---- attempts ---- */
+
+static void
+plan_kill(struct sim_world *w, struct rounds *r)
+{
+	if (w->quiet || w->kills >= w->s.kills)
+		return;
+	if (weir_rng_below(&w->rng, 2) == 0)
+		r->kill_step = 1 + weir_rng_below(&w->rng, 1u << weir_rng_below(&w->rng, 14));
+	else
+		r->kill_request =
+			w->requests + 1 + weir_rng_below(&w->rng, 1u << weir_rng_below(&w->rng, 9));
+}
+
+static void
+explain_failure(struct sim_world *w, const struct weir_error *err)
+{
+	const bool excused =
+		w->faults_struck > w->faults_before ||
+		(w->expired > 0 && (w->s.timeout_ns < 100000000 || w->s.io_spike_pct > 0));
+
+	sim_event(w, "failed %d %s", err->code, err->text);
+	if (!excused || w->quiet)
+		sim_finding(w, "the job failed without a cause: %s", err->text);
+}
+
+static enum outcome
+run_attempt(struct sim_world *w)
+{
+	struct rounds r = { 0 };
+	struct weir_error err = { 0 };
+
+	plan_kill(w, &r);
+	while (w->findings == NULL) {
+		step(w, &r);
+		switch (weir_master_ended(w->master, &err)) {
+		case WEIR_END_NOT_YET:
+			break;
+		case WEIR_END_FINISHED:
+			return FINISHED;
+		default:
+			explain_failure(w, &err);
+			return FAILED;
+		}
+		if (r.steps == r.kill_step ||
+		    (r.kill_request != 0 && w->requests >= r.kill_request)) {
+			w->kills++;
+			return KILLED;
+		}
+		if (!w->quiet && r.steps == STEPS_ATTEMPT)
+			return WEARY;
+		if (w->quiet && r.steps == STEPS_QUIET) {
+			sim_finding(w, "the job does not end");
+			break;
+		}
+	}
+	return RUNNING;
+}
+
+/* The process is gone, perhaps the machine. */
+static void
+crash(struct sim_world *w, bool power)
+{
+	struct weir_sim_loss loss = { 0 };
+
+	sim_check_finals(w);
+	sim_attempt_end(w);
+	sim_check_finals(w);
+	if (power) {
+		w->power_losses++;
+		weir_sim_disk_power_loss(w->disk, &loss);
+		sim_event(w, "power-loss names lost %u kept %u, files with unsynced bytes %u",
+			  loss.names_lost, loss.names_kept, loss.files_torn);
+	}
+	sim_check_crash(w, power);
+}
+
+static bool
+draws_power(struct sim_world *w)
+{
+	return weir_rng_below(&w->rng, 100) < w->s.power_pct;
+}
+
+static bool
+run_to_end(struct sim_world *w)
+{
+	bool again = w->s.again && w->s.checkpoints;
+
+	while (w->findings == NULL) {
+		enum outcome how;
+
+		if (w->attempt >= ATTEMPTS_MAX)
+			w->quiet = true;
+		sim_source_calm = w->quiet;
+		if (!sim_attempt_begin(w))
+			break;
+		how = run_attempt(w);
+		if (how == FINISHED) {
+			sim_event(w, "finished");
+			crash(w, true);
+			if (!again)
+				return true;
+			again = false;
+			continue;
+		}
+		if (how == WEARY)
+			w->quiet = true;
+		if (how != RUNNING) {
+			sim_event(w, "%s",
+				  how == KILLED	 ? "kill"
+				  : how == WEARY ? "weary"
+						 : "gone");
+			crash(w, how == KILLED && draws_power(w));
+		}
+	}
+	return false;
+}
+
+/* ---- seed ---- */
+
+static void
+print_scenario(struct sim_world *w)
+{
+	const struct sim_scenario *s = &w->s;
+
+	sim_event(w, "%s splits %u+%u keys %u batch %u pause %u%% cores %u parallelism %u %u%s",
+		  sim_shape_names[s->shape], s->split_cnt[0], s->split_cnt[1], s->key_cnt,
+		  s->batch_max, s->pause_pct, s->core_cnt, s->parallelism[0], s->parallelism[1],
+		  s->rescale ? " rescaled" : "");
+	sim_event(w, "depth %u stingy %u%% combiner %d linger %lld us turn %lld us freeze %u%%",
+		  s->lane_depth, s->stingy_pct, s->combiner, (long long)s->linger_ns / 1000,
+		  (long long)s->turn_ns / 1000, s->freeze_pct);
+	sim_event(w,
+		  "checkpoints %d every %lld ms timeout %lld ms pause %lld ms at once %u "
+		  "tolerable %u retained %u chunks %u",
+		  s->checkpoints, (long long)s->interval_ns / 1000000,
+		  (long long)s->timeout_ns / 1000000, (long long)s->min_pause_ns / 1000000,
+		  s->max_concurrent, s->tolerable, s->retained, s->chunk_cnt);
+	sim_event(w, "disk %lld us spikes %u%% faults %u kills %u power %u%%",
+		  (long long)s->io_delay_ns / 1000, s->io_spike_pct, s->fault_cnt, s->kills,
+		  s->power_pct);
+}
+
+bool
+sim_run(uint64_t seed, bool verbose)
+{
+	static struct sim_world w;
+	bool clean;
+
+	memset(&w, 0, sizeof(w));
+	w.verbose = verbose;
+	sim_scenario_draw(&w.s, seed);
+	sim_scenario = &w.s;
+	w.rng.state = weir_mix(seed + 1);
+	w.lane_rng.state = weir_mix(seed + 2);
+	sim_source_rng.state = weir_mix(seed + 3);
+	w.disk = weir_sim_disk_create(weir_mix(seed + 4));
+	w.next_id = 1;
+	weir_sim_disk_mkdir(w.disk, SIM_DATA_DIR);
+	weir_sim_disk_mkdir(w.disk, SIM_OUT_DIR);
+	print_scenario(&w);
+	if (run_to_end(&w))
+		sim_check_end(&w);
+	clean = w.findings == NULL;
+	printf("seed %llu %s: %s, attempts %llu, kills %llu, power losses %llu, faults %llu, "
+	       "restores %llu, checkpoints %llu completed %llu failed %llu aborted, steps %llu, "
+	       "lines %llu%s%s\n",
+	       (unsigned long long)seed, clean ? "clean" : "FAILED", sim_shape_names[w.s.shape],
+	       (unsigned long long)w.attempt, (unsigned long long)w.kills,
+	       (unsigned long long)w.power_losses, (unsigned long long)w.faults_struck,
+	       (unsigned long long)w.restores, (unsigned long long)w.completed,
+	       (unsigned long long)w.failed, (unsigned long long)w.aborted,
+	       (unsigned long long)w.steps, (unsigned long long)w.rows, clean ? "" : ": ",
+	       clean ? "" : w.findings);
+	sim_attempt_end(&w);
+	weir_sim_disk_destroy(w.disk);
+	free(w.final);
+	free(w.findings);
+	return clean;
+}

@@ -1,0 +1,130 @@
+#include "tests/simulator/sim.h"
+
+#include <errno.h>
+
+#define US 1000
+#define MS 1000000
+
+const char *const sim_shape_names[SIM_SHAPE_CNT] = {
+	"pass",	       "rebalance",	 "broadcast",	"flat-map",  "reduce-end", "reduce-word",
+	"reduce-pair", "reduce-updates", "reduce-each", "window",    "window-top", "top",
+	"union",       "union-window",	 "two-stages",	"two-sinks",
+};
+
+static struct weir_rng rng;
+
+static uint32_t
+upto(uint32_t lo, uint32_t hi)
+{
+	return lo + (uint32_t)weir_rng_below(&rng, hi - lo + 1);
+}
+
+static bool
+pct(uint32_t percent)
+{
+	return weir_rng_below(&rng, 100) < percent;
+}
+
+/* Small numbers are as likely as large ones. */
+static int64_t
+spread(int64_t lo, int64_t hi)
+{
+	int64_t v = hi;
+
+	while (v > lo && pct(60))
+		v /= 2;
+	return v < lo ? lo : lo + (int64_t)weir_rng_below(&rng, (uint64_t)(v - lo + 1));
+}
+
+static void
+draw_input(struct sim_scenario *s)
+{
+	const bool two = s->shape == SIM_UNION || s->shape == SIM_UNION_WINDOW;
+	const bool one_after_the_other = pct(50);
+	uint32_t rows = (uint32_t)spread(20, 3000);
+
+	s->source_cnt = two ? 2 : 1;
+	s->key_cnt = (uint32_t)spread(1, 400);
+	s->word_len_max = upto(1, 30);
+	s->step_ns = upto(1, 5) * MS;
+	s->jitter_ns = pct(30) ? 0 : upto(1, 40) * MS;
+	s->batch_max = (uint32_t)spread(1, 60);
+	s->pause_pct = upto(0, 95);
+	s->slide_ns = upto(1, 20) * 5 * MS;
+	s->size_ns = s->slide_ns * (pct(50) ? 1 : upto(2, 5));
+	for (uint32_t i = 0; i < s->source_cnt; i++) {
+		int64_t from = pct(30) ? -upto(0, 1000) * MS : upto(0, 1000) * MS;
+
+		s->split_cnt[i] = upto(1, SIM_SPLITS_MAX);
+		for (uint32_t k = 0; k < s->split_cnt[i]; k++) {
+			struct sim_split *p = &s->split[i][k];
+
+			p->rows = pct(10) ? 0 : upto(0, 2 * rows / s->split_cnt[i] / s->source_cnt);
+			p->first_ns = from;
+			if (one_after_the_other)
+				from += p->rows * s->step_ns;
+			else if (pct(50))
+				from += upto(0, 200) * MS;
+		}
+	}
+}
+
+static void
+draw_job(struct sim_scenario *s)
+{
+	s->core_cnt = upto(1, SIM_CORES_MAX);
+	s->parallelism[0] = upto(1, 4);
+	s->parallelism[1] = upto(1, 4);
+	s->lane_depth = 1u << upto(1, 6);
+	s->frame_bytes = WEIR_PAGE * upto(2, 3);
+	s->combiner = pct(50);
+	s->rescale = pct(20) && s->shape != SIM_BROADCAST;
+	s->linger_ns = pct(50) ? 0 : upto(1, 1000) * US;
+	s->state_bytes = 4u << 20;
+}
+
+static void
+draw_checkpoints(struct sim_scenario *s)
+{
+	s->checkpoints = pct(95);
+	s->interval_ns = spread(1, 40) * MS;
+	s->timeout_ns = pct(70) ? 10000 * (int64_t)MS : upto(2, 60) * MS;
+	s->min_pause_ns = pct(70) ? 0 : upto(1, 10) * MS;
+	s->max_concurrent = pct(80) ? 1 : upto(2, 3);
+	s->tolerable = pct(50) ? 1000 : upto(0, 3);
+	s->retained = pct(60) ? 1 : upto(2, 4);
+	s->chunk_cnt = upto(4, 12);
+}
+
+static void
+draw_trouble(struct sim_scenario *s)
+{
+	s->stingy_pct = pct(60) ? 0 : upto(1, 50);
+	s->io_depth = upto(8, 64);
+	s->io_delay_ns = spread(0, 2000) * US;
+	s->io_spike_pct = pct(70) ? 0 : upto(1, 10);
+	s->turn_ns = upto(5, 200) * US;
+	s->freeze_pct = pct(60) ? 0 : upto(1, 20);
+	s->kills = pct(20) ? 0 : upto(1, 6);
+	s->power_pct = pct(40) ? 0 : upto(20, 100);
+	s->fault_cnt = pct(60) ? 0 : upto(1, SIM_FAULTS_MAX);
+	for (uint32_t i = 0; i < s->fault_cnt; i++)
+		s->fault[i] = (struct weir_sim_fault){ .at = (uint64_t)spread(1, 600),
+						       .cnt = pct(70) ? 1 : upto(2, 20),
+						       .error = pct(50) ? EIO : ENOSPC };
+	s->again = pct(25);
+	if (!s->checkpoints)
+		s->kills = s->fault_cnt = 0; /* T35: then a crash leaves what it leaves */
+}
+
+void
+sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
+{
+	*s = (struct sim_scenario){ .seed = seed };
+	rng.state = weir_mix(seed);
+	s->shape = (enum sim_shape)weir_rng_below(&rng, SIM_SHAPE_CNT);
+	draw_input(s);
+	draw_job(s);
+	draw_checkpoints(s);
+	draw_trouble(s);
+}

@@ -1,0 +1,230 @@
+#ifndef WEIR_TESTS_SIMULATOR_SIM_H
+#define WEIR_TESTS_SIMULATOR_SIM_H
+
+/*
+ * The simulator: a whole job on one thread, on simulated lanes, disk and clock, from a seed.
+ *
+ *   scenario   all that is drawn from the seed before anything runs
+ *   content    the rows of the input, a pure function of the scenario
+ *   jobs       the graphs; expect: the lines that they must write, computed without the engine
+ *   world      disk, attempts of the job, what goes wrong; run: one seed from start to end
+ *   check      what must hold of the disk after every crash, and of the output at the end
+ */
+
+#include "drivers/sim/sim_disk.h"
+#include "drivers/sim/sim_lane.h"
+#include "engine/core/master.h"
+#include "engine/core/restore.h"
+
+#include <stdio.h>
+
+#define SIM_SOURCES_MAX 2u
+#define SIM_SPLITS_MAX	8u
+#define SIM_CORES_MAX	3u
+#define SIM_FAULTS_MAX	4u
+#define SIM_JOB		"simjob"
+#define SIM_JOB_DIR	"/ckpt/" SIM_JOB
+#define SIM_DATA_DIR	SIM_JOB_DIR "/data"
+#define SIM_OUT_DIR	"/out"
+
+enum sim_shape {
+	SIM_PASS,
+	SIM_REBALANCE,
+	SIM_BROADCAST,
+	SIM_FLAT_MAP,
+	SIM_REDUCE_END,
+	SIM_REDUCE_WORD,
+	SIM_REDUCE_PAIR,
+	SIM_REDUCE_UPDATES,
+	SIM_REDUCE_EACH,
+	SIM_WINDOW,
+	SIM_WINDOW_TOP,
+	SIM_TOP,
+	SIM_UNION,
+	SIM_UNION_WINDOW,
+	SIM_TWO_STAGES,
+	SIM_TWO_SINKS,
+	SIM_SHAPE_CNT
+};
+
+extern const char *const sim_shape_names[SIM_SHAPE_CNT];
+
+struct sim_split {
+	uint32_t rows;
+	int64_t first_ns; /* no row is earlier */
+};
+
+struct sim_scenario {
+	uint64_t seed;
+	enum sim_shape shape;
+
+	/* Input. */
+	uint32_t source_cnt;
+	uint32_t split_cnt[SIM_SOURCES_MAX];
+	struct sim_split split[SIM_SOURCES_MAX][SIM_SPLITS_MAX];
+	uint32_t key_cnt;
+	uint32_t word_len_max;
+	int64_t step_ns;   /* from row to row */
+	int64_t jitter_ns; /* how much earlier a row may be than one before it */
+	uint32_t batch_max;
+	uint32_t pause_pct; /* of reads that find nothing */
+	int64_t size_ns, slide_ns;
+
+	/* Job. */
+	uint32_t parallelism[2]; /* the second one: where the shape has a second stage */
+	uint32_t core_cnt;
+	uint32_t lane_depth;
+	uint32_t frame_bytes;
+	bool combiner;
+	bool rescale; /* each attempt may have other parallelisms */
+	int64_t linger_ns;
+	uint64_t state_bytes;
+
+	/* Checkpoints. */
+	bool checkpoints;
+	int64_t interval_ns, timeout_ns, min_pause_ns;
+	uint32_t max_concurrent, tolerable, retained;
+	uint32_t chunk_cnt; /* of a core's writer */
+
+	/* What goes wrong. */
+	uint32_t stingy_pct;
+	uint32_t io_depth;
+	int64_t io_delay_ns;
+	uint32_t io_spike_pct;
+	struct weir_sim_fault fault[SIM_FAULTS_MAX];
+	uint32_t fault_cnt;
+	uint32_t kills; /* at most so many */
+	uint32_t power_pct;
+	int64_t turn_ns; /* longest turn of a core */
+	uint32_t freeze_pct;
+	bool again; /* after the end, from the last checkpoint once more */
+};
+
+void sim_scenario_draw(struct sim_scenario *s, uint64_t seed);
+
+/* ---- content ---- */
+
+struct sim_row {
+	uint64_t key, value;
+	int64_t time_ns;
+	char word[32];
+	uint32_t word_len;
+};
+
+void sim_row_make(const struct sim_scenario *s, uint32_t source, uint32_t split, uint32_t row,
+		  struct sim_row *out);
+
+/* Connectors read this one; one scenario at a time. */
+extern const struct sim_scenario *sim_scenario;
+extern const struct weir_connector sim_connectors[SIM_SOURCES_MAX];
+extern struct weir_rng sim_source_rng; /* when sources have nothing; reads of how many rows */
+extern bool sim_source_calm;	       /* they always have something */
+
+/* ---- jobs and what they must write ---- */
+
+void sim_job_build(struct weir_job *job, const struct sim_scenario *s, const uint32_t *parallelism);
+
+struct sim_lines {
+	char **line; /* without newline; owned */
+	uint32_t cnt, cap;
+};
+
+void sim_lines_add(struct sim_lines *l, const char *text, size_t len);
+void sim_lines_sort(struct sim_lines *l);
+void sim_lines_free(struct sim_lines *l);
+
+/* Fills want (empty), sorted. Not for SIM_REDUCE_UPDATES. */
+void sim_expect(const struct sim_scenario *s, uint32_t last_parallelism, struct sim_lines *want);
+/* Last counts per key, for SIM_REDUCE_UPDATES: cnt[key], s->key_cnt of them. */
+void sim_expect_counts(const struct sim_scenario *s, uint64_t *cnt);
+
+/* ---- the world ---- */
+
+struct sim_world {
+	struct sim_scenario s;
+	struct weir_rng rng;	  /* order of steps */
+	struct weir_rng lane_rng; /* lanes and disk delays */
+	bool verbose;
+	char *findings; /* what is wrong; NULL: nothing */
+
+	struct weir_sim_disk *disk;
+	uint64_t requests;
+	uint64_t faults_struck;
+	int64_t now_ns;
+	uint64_t next_id;
+	uint64_t attempt;
+	uint64_t first_faultless_id; /* checkpoints from this attempt on */
+	bool quiet;		     /* nothing goes wrong any more */
+
+	/* Of the attempt that runs. */
+	struct weir_job *job;
+	struct weir_plan *plan;
+	struct weir_runtime *rt;
+	struct weir_master *master;
+	struct weir_driver driver;
+	struct weir_sim_frames *frames;
+	struct weir_lane **lanes;
+	uint32_t lane_cnt;
+	struct weir_io *io[SIM_CORES_MAX + 1]; /* the last one: the control thread's */
+	struct weir_backend *backend[SIM_CORES_MAX];
+	void *region[SIM_CORES_MAX];
+	struct weir_snap_writer *writer[SIM_CORES_MAX];
+	void *staging[SIM_CORES_MAX];
+	struct weir_segment *segments[SIM_CORES_MAX];
+	struct weir_enumerator *enumerators;
+	uint32_t enumerator_cnt;
+	const struct weir_split_list **splits;
+	struct weir_manifest **own;
+	uint32_t own_cnt;
+	struct weir_manifest *restored; /* one of own, or NULL */
+	uint64_t faults_before;		/* faults_struck when it began */
+	uint64_t expired;		/* checkpoints of this attempt that ran out of time */
+	uint32_t parallelism[2];
+
+	/* Output files that are final, and what was in them when they became so. */
+	struct sim_final *final;
+	uint32_t final_cnt;
+
+	/* Totals. */
+	uint64_t steps, kills, power_losses, restores, completed, failed, aborted, rows;
+};
+
+struct sim_final {
+	char path[160];
+	uint32_t crc;
+	uint64_t len;
+	bool safe; /* it was certain to outlive a power loss */
+};
+
+/* One dense line: printed when verbose. */
+void sim_event(struct sim_world *w, const char *fmt, ...) WEIR_PRINTF(2, 3);
+/* Something is wrong; the seed is not clean. */
+void sim_finding(struct sim_world *w, const char *fmt, ...) WEIR_PRINTF(2, 3);
+
+/* Make the next attempt: restored from the newest checkpoint on the disk, if there is one. False:
+ * it could not be made, which is a finding. */
+bool sim_attempt_begin(struct sim_world *w);
+/* All of it is gone. killed: what was in flight may still happen. */
+void sim_attempt_end(struct sim_world *w);
+
+/* Manifests on the disk; data files whole. Fills own. */
+bool sim_recover(struct sim_world *w);
+/* Pages of the restored checkpoint into the runtime. */
+int sim_load(struct sim_world *w, struct weir_error *err);
+void sim_recover_free(struct sim_world *w);
+/* What a start deletes: temporary files that nothing names. */
+void sim_sweep(struct sim_world *w);
+
+/* After each step: output files that have become final. */
+void sim_check_finals(struct sim_world *w);
+/* After a crash. */
+void sim_check_crash(struct sim_world *w, bool power);
+/* The watermarks and splits that a restore brought back. */
+void sim_check_restored(struct sim_world *w);
+/* After the end of the job. */
+void sim_check_end(struct sim_world *w);
+
+/* One seed; true: clean. */
+bool sim_run(uint64_t seed, bool verbose);
+
+#endif /* WEIR_TESTS_SIMULATOR_SIM_H */
