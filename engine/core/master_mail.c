@@ -119,7 +119,7 @@ take_file(struct weir_master *m, struct weir_core_file *f)
 
 		weir_master_delete(m, 0, &number, 1, false);
 	}
-	/* F1: pairs with the core's acquire; the list is copied. */
+	/* F2: pairs with F1; the list is copied, the core may begin another file. */
 	atomic_store_explicit(&f->busy, false, memory_order_release);
 }
 
@@ -167,7 +167,7 @@ take_ack(struct weir_master *m, uint32_t task, struct weir_task_ack *a)
 			ev.ack.part_cnt = 1;
 		}
 	}
-	/* B1: pairs with the core's acquire; all is copied. */
+	/* B2: pairs with B1; all is copied, the core may fill the slot again. */
 	atomic_store_explicit(&a->busy, false, memory_order_release);
 	weir_master_event(m, &ev);
 }

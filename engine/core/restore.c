@@ -56,7 +56,7 @@ static void WEIR_PRINTF(2, 3) misfit(struct weir_error *err, const char *fmt, ..
 
 	err->code = WEIR_ERR_DATA;
 	if (len > 0 && len + 2 < sizeof(err->text))
-		strcpy(err->text + len, "; ");
+		memcpy(err->text + len, "; ", 3);
 	va_start(ap, fmt);
 	vsnprintf(err->text + (len > 0 ? len + 2 : 0), sizeof(err->text) - (len > 0 ? len + 2 : 0),
 		  fmt, ap);

@@ -1,7 +1,9 @@
-#include "engine/base/plant.h"
-#include "engine/core/core.h"
+#include "engine/core/task.h"
 
 #include <string.h>
+
+#include "engine/base/plant.h"
+#include "engine/core/core.h"
 
 #define BURSTS_A_TURN 4u
 
@@ -89,8 +91,8 @@ take_event(struct weir_task *t)
 		struct weir_event *e = &t->events[t->event_next];
 
 		t->event_next = (t->event_next + 1) % WEIR_TASK_EVENTS;
-		/* E1: pairs with the release of the consumer that let go last; the slot is not read
-		 * any more. */
+		/* E1: pairs with G1 of the consumer that let go last; the slot is not read any
+		 * more. */
 		if (atomic_load_explicit(&e->refs, memory_order_acquire) == 0)
 			return e;
 	}

@@ -26,7 +26,7 @@ free_ack(struct weir_task *t)
 {
 	struct weir_task_ack *a = &t->acks[t->ack_next % WEIR_TASK_ACKS];
 
-	/* B1: pairs with the control thread's release; it has copied what the slot held. */
+	/* B1: pairs with B2; the control thread has copied what the slot held. */
 	if (atomic_load_explicit(&a->busy, memory_order_acquire))
 		return NULL;
 	t->ack_next++;

@@ -32,6 +32,7 @@ INCLUDE_EXCEPTIONS = {
 NOT_ALONE = {
     "engine/base/lanes.h": "the object that includes it says how wide a vector is",
     "jobs/nexmark/gen_lanes_inl.h": "the same",
+    "bench/jobs/kernels_inl.h": "the same",
 }
 
 # Headers of libraries, and the one folder that may know them (bench/limit: programs without weir).
@@ -100,6 +101,12 @@ ALLOC_ALLOWED = {
     "engine/checkpoint/input.c": "set-up of a task's barrier handler",
     "engine/checkpoint/manifest.c": "control thread: a manifest, between checkpoints",
     "engine/config/config.c": "before the job: the configuration as text",
+    "engine/core/enumerator.c": "control thread: a source's list of splits",
+    "engine/core/master.c": "control thread: the job master",
+    "engine/core/master_files.c": "the same",
+    "engine/core/master_mail.c": "the same",
+    "engine/core/master_manifest.c": "the same",
+    "engine/core/restore.c": "before the cores start",
     "engine/core/runtime.c": "set-up of a worker: cores, tasks, channels",
     "engine/exchange/gate.c": "set-up of a task's gate",
     "engine/graph/": "before the job: graph and plan",
