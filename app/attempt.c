@@ -338,6 +338,28 @@ stop_cores(struct weir_attempt_run *a)
 	weir_host_join(&a->host);
 }
 
+/* Everything back, in the reverse order; file work has ended before the memory that it was for
+ * goes. */
+static void
+tear_down(struct weir_attempt_run *a, bool finished)
+{
+	weir_host_close_io(&a->host);
+	weir_master_destroy(a->master);
+	weir_runtime_destroy(a->rt);
+	for (uint32_t i = 0; i < a->enumerator_cnt; i++)
+		weir_enumerator_fini(&a->enumerators[i]);
+	free(a->enumerators);
+	free(a->splits);
+	for (uint32_t i = 0; i < a->own_cnt; i++)
+		weir_manifest_destroy(a->own[i]);
+	free(a->own);
+	if (a->restored != NULL)
+		weir_manifest_destroy(a->restored);
+	weir_host_close(&a->host, finished);
+	pthread_mutex_destroy(&a->warning_lock);
+	free(a);
+}
+
 int
 weir_worker_main(struct weir_session *session, const struct weir_launch *launch,
 		 struct weir_worker_link *link)
@@ -359,6 +381,8 @@ weir_worker_main(struct weir_session *session, const struct weir_launch *launch,
 		weir_host_launch(&a->host, a->rt);
 		end = control_loop(a, &err);
 		stop_cores(a);
+		for (uint32_t i = 0; i < a->plan->subtask_cnt; i++)
+			weir_task_note_state(&a->rt->tasks[i]);
 		weir_worker_statistics(link, weir_attempt_statistics(a));
 	}
 	if (end == WEIR_END_FAILED) {
@@ -367,5 +391,6 @@ weir_worker_main(struct weir_session *session, const struct weir_launch *launch,
 		return err.code;
 	}
 	weir_worker_finished(link, end == WEIR_END_FINISHED ? "FINISHED" : "CANCELED");
+	tear_down(a, end == WEIR_END_FINISHED);
 	return 0;
 }

@@ -24,7 +24,7 @@ static json_t *
 operator_entry(struct weir_attempt_run *a, uint32_t op)
 {
 	const struct weir_plan_operator_info *o = &a->plan->op[op];
-	uint64_t in = 0, out = 0, truncated = 0, dropped[WEIR_REASONS_MAX] = { 0 };
+	uint64_t in = 0, out = 0, truncated = 0, state = 0, dropped[WEIR_REASONS_MAX] = { 0 };
 	json_t *drops = json_object();
 	const struct weir_operator_ctx *first = weir_runtime_ctx(a->rt, op, 0);
 
@@ -36,15 +36,16 @@ operator_entry(struct weir_attempt_run *a, uint32_t op)
 							  : weir_count_get(&c->rows_in);
 		out += weir_count_get(&c->rows_out);
 		truncated += weir_count_get(&c->truncated);
+		state += weir_count_get(&c->state_bytes);
 		for (uint32_t r = 0; r < WEIR_REASONS_MAX; r++)
 			dropped[r] += weir_count_get(&c->dropped[r]);
 	}
 	for (uint32_t r = 0; r < first->reason_cnt; r++)
 		json_object_set_new(drops, first->reasons[r], number(dropped[r]));
-	return json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:i}", "id", o->id, "type", o->type,
+	return json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "id", o->id, "type", o->type,
 			 "parallelism", (int)o->parallelism, "rows_in", number(in), "rows_out",
 			 number(out), "dropped", drops, "truncated", number(truncated),
-			 "state_bytes", 0);
+			 "state_bytes", number(state));
 }
 
 static json_t *

@@ -192,20 +192,29 @@ weir_host_open(struct weir_host *h, const struct weir_host_options *opt, struct 
 }
 
 void
+weir_host_close_io(struct weir_host *h)
+{
+	for (uint32_t c = 0; c < h->opt.plan->core_cnt; c++) {
+		weir_io_close(h->io[c]);
+		h->io[c] = NULL;
+	}
+	weir_io_close(h->control_io);
+	h->control_io = NULL;
+}
+
+void
 weir_host_close(struct weir_host *h, bool clean)
 {
 	for (uint32_t c = 0; c < h->opt.plan->core_cnt; c++) {
 		if (h->writer[c] != NULL)
 			weir_snap_writer_destroy(h->writer[c]);
-		weir_io_close(h->io[c]);
 		free(h->staging[c]);
 		free(h->segs[c]);
 		weir_region_unmap(&h->state[c]);
 	}
-	weir_io_close(h->control_io);
-	if (h->frames != NULL && clean)
+	if (clean)
 		weir_frame_mem_destroy(h->frames);
-	else if (h->frames != NULL)
+	else
 		weir_frame_mem_discard(h->frames);
 	for (uint32_t i = 0; i < h->lane_cnt; i++)
 		free(h->lanes[i]);

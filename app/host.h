@@ -56,7 +56,9 @@ struct weir_host {
 
 WEIR_MUST_USE int weir_host_open(struct weir_host *host, const struct weir_host_options *opt,
 				 struct weir_error *err);
-/* Cores have been joined. clean: every frame is back where it belongs. */
+/* Cores have been joined: wait for all file work, then close the back ends. */
+void weir_host_close_io(struct weir_host *host);
+/* After it. clean: every frame is back where it belongs. */
 void weir_host_close(struct weir_host *host, bool clean);
 
 /* Run all cores of the runtime on their threads until they are told to stop. */

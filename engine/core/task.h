@@ -173,6 +173,10 @@ void weir_task_snapshot_abandon(struct weir_task *task);
 void weir_task_send_event(struct weir_task *task, enum weir_item_kind kind,
 			  const struct weir_event *event);
 
+/* task_snapshot.c: count what its states hold, for the report. On its core, or when no core runs.
+ */
+void weir_task_note_state(struct weir_task *task);
+
 void weir_task_fail(struct weir_task *task, const struct weir_error *err);
 
 #endif /* WEIR_ENGINE_CORE_TASK_H */

@@ -21,6 +21,31 @@ has_states(const struct weir_task *t)
 	return false;
 }
 
+void
+weir_task_note_state(struct weir_task *t)
+{
+	for (uint32_t i = 0; i < t->ctx_cnt; i++) {
+		struct weir_operator_ctx *c = t->ctx[i];
+		uint64_t bytes = 0;
+
+		for (uint32_t s = 0; s < c->state_cnt; s++) {
+			const struct weir_kstate_spec *spec = &c->state[s]->spec;
+			struct weir_table *table = weir_kstate_table_from(c->state[s], INT64_MIN);
+
+			while (table != NULL) {
+				const int64_t ns = weir_table_ns(table);
+
+				bytes += weir_table_count(table) *
+					 (spec->key_bytes + spec->value_bytes);
+				table = ns == INT64_MAX
+						? NULL
+						: weir_kstate_table_from(c->state[s], ns + 1);
+			}
+		}
+		atomic_store_explicit(&c->state_bytes, bytes, memory_order_relaxed);
+	}
+}
+
 static struct weir_task_ack *
 free_ack(struct weir_task *t)
 {

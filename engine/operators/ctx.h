@@ -73,6 +73,7 @@ struct weir_operator_ctx {
 	_Atomic uint64_t rows_in;
 	_Atomic uint64_t rows_out;
 	_Atomic uint64_t truncated;
+	_Atomic uint64_t state_bytes; /* keys and values, as of the last look */
 	_Atomic uint64_t dropped[WEIR_REASONS_MAX];
 };
 
