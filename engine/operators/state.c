@@ -70,7 +70,7 @@ weir_state_hash(const void *key, uint32_t len)
 
 bool
 weir_state_next(struct weir_operator_ctx *ctx, uint32_t state, int64_t ns, uint64_t *cursor,
-		const void **key, uint32_t *len, void **value)
+		const void **key, uint32_t *len, const void **value)
 {
 	struct weir_table *t = table(ctx, state, ns, false);
 	const struct weir_table_scan scan = WEIR_TABLE_SCAN_READ;

@@ -290,7 +290,7 @@ final_watermark(struct weir_operator_ctx *ctx, int64_t watermark_ns, struct weir
 		uint64_t cursor = 0;
 		const void *key;
 		uint32_t len;
-		void *row;
+		const void *row;
 		int rc = 0;
 
 		if (weir_out_full(out))

@@ -52,7 +52,7 @@ uint64_t weir_state_hash(const void *key, uint32_t len);
 /* Entries of one namespace, in no order the user may rely on: *cursor = 0 first; false at the end.
  * No entry may be made in this namespace between two calls. */
 bool weir_state_next(struct weir_operator_ctx *ctx, uint32_t state, int64_t ns, uint64_t *cursor,
-		     const void **key, uint32_t *len, void **value);
+		     const void **key, uint32_t *len, const void **value);
 
 /* Forget a namespace with all its entries. */
 void weir_state_drop(struct weir_operator_ctx *ctx, uint32_t state, int64_t ns);
