@@ -118,6 +118,7 @@ ALLOC_ALLOWED = {
     "drivers/files/walk.c": "before the job: the list of input files",
     "drivers/pcap/pcap.c": "before the job: the list of captures",
     "drivers/posix/": "set-up of a file back end",
+    "drivers/sim/": "the simulator, which is no product",
     "drivers/store/": "start-up and offline commands: synchronous by design",
     "drivers/uring/": "set-up of a file back end",
     "drivers/topology/": "before the job: the host's CPUs",
