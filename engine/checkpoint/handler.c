@@ -262,8 +262,12 @@ on_end_state(struct weir_handler *h, uint32_t channel)
 		return;
 	in->restored = true;
 	h->restored_cnt++;
-	if (h->restored_cnt == h->channel_cnt)
-		weir_handler_emit(h, WEIR_UPDATE_RECOVERED, 0);
+	if (h->restored_cnt < h->channel_cnt)
+		return;
+	weir_handler_emit(h, WEIR_UPDATE_RECOVERED, 0);
+	h->restored_cnt = 0;
+	for (uint32_t c = 0; c < h->channel_cnt; c++)
+		h->inputs[c].restored = false;
 }
 
 static void

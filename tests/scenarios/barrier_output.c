@@ -195,6 +195,9 @@ out_push(struct out_world *w, const struct item_word *word)
 	if (word->channel < 0 || word->channel >= w->channel_cnt)
 		return false;
 	q = w->queues[word->channel];
+	if (q->overdraft.tail - q->overdraft.head == WEIR_OVERDRAFT_HELD ||
+	    q->overdraft.first_cnt == WEIR_OVERDRAFT_FIRST)
+		return false;
 	before = q->overdraft.first_cnt;
 	item.ord = q->ord++;
 	if (!(strcmp(word->kind, "d") == 0 ? fill_frame(q, word, &item)
