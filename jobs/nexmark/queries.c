@@ -7,25 +7,7 @@
 /* A line's room: five numbers with what stands between them. */
 #define LINE_ROOM (5u * (WEIR_TEXT_U64 + 5u))
 
-/* job.rebalance and the settings that every query has. Returns NULL after a mistake. */
-static struct weir_stream *
-bids_of(struct weir_job *job, const struct weir_params *params)
-{
-	const uint64_t group = weir_param_u64(params, "out-of-order-group", 1);
-
-	if (group == 0 || group % 953 == 0) {
-		(void)weir_param_fail(job, "out-of-order-group",
-				      "must be at least 1 and no multiple of 953: events are "
-				      "taken out of order in steps of 953");
-		return NULL;
-	}
-	if (weir_param_u64(params, "event-rate", 1) == 0) {
-		(void)weir_param_fail(job, "event-rate", "must be at least 1");
-		return NULL;
-	}
-	return weir_source(job, "bids", &weir_nexmark_source);
-}
-
+/* The sink, behind an exchange of its own if job.rebalance says so. */
 static void
 finish(struct weir_stream *rows, const struct weir_params *params, weir_format_fn format)
 {
@@ -103,10 +85,9 @@ FORMAT(format_q0, bid_line)
 int
 weir_nexmark_q0(struct weir_job *job, const struct weir_params *params)
 {
-	struct weir_stream *bids = bids_of(job, params);
+	struct weir_stream *bids = weir_source(job, "bids", &weir_nexmark_source);
 
-	if (bids != NULL)
-		finish(bids, params, format_q0);
+	finish(bids, params, format_q0);
 	return 0;
 }
 
@@ -148,10 +129,9 @@ FORMAT(format_q1, converted_line)
 int
 weir_nexmark_q1(struct weir_job *job, const struct weir_params *params)
 {
-	struct weir_stream *bids = bids_of(job, params);
+	struct weir_stream *bids = weir_source(job, "bids", &weir_nexmark_source);
 
-	if (bids != NULL)
-		finish(weir_process(bids, "convert", &convert_op), params, format_q1);
+	finish(weir_process(bids, "convert", &convert_op), params, format_q1);
 	return 0;
 }
 
@@ -194,10 +174,9 @@ FORMAT(format_q2, selected_line)
 int
 weir_nexmark_q2(struct weir_job *job, const struct weir_params *params)
 {
-	struct weir_stream *bids = bids_of(job, params);
+	struct weir_stream *bids = weir_source(job, "bids", &weir_nexmark_source);
 
-	if (bids != NULL)
-		finish(weir_process(bids, "select", &select_op), params, format_q2);
+	finish(weir_process(bids, "select", &select_op), params, format_q2);
 	return 0;
 }
 
@@ -219,10 +198,8 @@ FORMAT(format_q5, hot_line)
 int
 weir_nexmark_q5(struct weir_job *job, const struct weir_params *params)
 {
-	struct weir_stream *bids = bids_of(job, params), *counts;
+	struct weir_stream *bids = weir_source(job, "bids", &weir_nexmark_source), *counts;
 
-	if (bids == NULL)
-		return 0;
 	counts = weir_window(weir_key_by(bids, WEIR_BID_AUCTION), "bids-per-auction",
 			     &(struct weir_window){
 				     .size_ns = weir_seconds(10),
@@ -255,13 +232,12 @@ FORMAT(format_q7, highest_line)
 int
 weir_nexmark_q7(struct weir_job *job, const struct weir_params *params)
 {
-	struct weir_stream *bids = bids_of(job, params);
+	struct weir_stream *bids = weir_source(job, "bids", &weir_nexmark_source);
 
-	if (bids != NULL)
-		finish(weir_top(bids, "highest",
-				&(struct weir_top){ .time_column = WEIR_BID_TIME,
-						    .rank_column = WEIR_BID_PRICE,
-						    .size_ns = weir_seconds(10) }),
-		       params, format_q7);
+	finish(weir_top(bids, "highest",
+			&(struct weir_top){ .time_column = WEIR_BID_TIME,
+					    .rank_column = WEIR_BID_PRICE,
+					    .size_ns = weir_seconds(10) }),
+	       params, format_q7);
 	return 0;
 }
