@@ -44,6 +44,15 @@ emit_each(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct wei
 	return weir_out_emit(out);
 }
 
+/* to[rows[i]] = from[i] */
+static void
+spread(uint64_t *restrict to, const uint64_t *restrict from, const uint16_t *restrict rows,
+       uint32_t cnt)
+{
+	for (uint32_t i = 0; i < cnt; i++)
+		to[rows[i]] = from[i];
+}
+
 /*
  * The sums behind each row come in the order of the rows; several rows of one key in a batch each
  * see their own.
@@ -62,8 +71,7 @@ sum_each(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir
 		return weir_out_emit(out);
 	}
 	weir_state_add(ctx, VALUES, 0, in, weir_u64(in, a->aggs.agg[0].column), l->sums);
-	for (uint32_t i = 0; i < in->selected; i++)
-		col[in->sel[i]] = l->sums[i];
+	spread(col, l->sums, in->sel, in->selected);
 	return weir_out_emit(out);
 }
 
