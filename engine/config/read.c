@@ -50,18 +50,11 @@ event_place(const struct reader *r, struct fy_event *ev, uint32_t len)
 	return place(r, fy_event_start_mark(ev), len);
 }
 
-/* Place of a scalar's text: behind the quote if it has one. */
+/* Place of a scalar's text: libfyaml's mark stands behind the quote if there is one. */
 static struct weir_origin
 scalar_place(const struct reader *r, struct fy_event *ev, const char *text, size_t len)
 {
-	struct weir_origin at = event_place(r, ev, weir_utf8_columns(text, len));
-	const struct fy_mark *mark = fy_event_start_mark(ev);
-	const struct weir_config_source *src = &r->cfg->sources[r->source];
-
-	if (mark != NULL && mark->input_pos < src->len &&
-	    (src->text[mark->input_pos] == '"' || src->text[mark->input_pos] == '\''))
-		at.col++;
-	return at;
+	return event_place(r, ev, weir_utf8_columns(text, len));
 }
 
 static const char *

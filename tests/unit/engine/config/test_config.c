@@ -135,6 +135,13 @@ Test(config, a_value_knows_its_place)
 	weir_config_fini(&cfg);
 }
 
+Test(config, regress_a_quote_within_quotes_moves_nothing)
+{
+	EXPECT_ERRORS("job:\n  seed: \"'x'\"\n  rate: 'y'\n  events: z\n",
+		      "weir.yaml:2:10: error: job.seed", "weir.yaml:3:10: error: job.rate",
+		      "weir.yaml:4:11: error: job.events");
+}
+
 Test(config, set_wins_over_the_file)
 {
 	struct weir_config cfg;
