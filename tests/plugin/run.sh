@@ -4,7 +4,7 @@
 #
 #	run.sh BUILD-DIRECTORY SOURCE-ROOT [WEIR]
 set -eu
-build=$1 root=$2 weir=${3:-}
+build=$1 root=$2 weir=${3:+$(realpath "$3")}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
