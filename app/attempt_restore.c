@@ -227,6 +227,7 @@ weir_attempt_sweep_output(struct weir_attempt_run *a, struct weir_error *err)
 	const char *dir = a->rt->cfg.output_dir;
 	char prefix[WEIR_SINK_PATH_MAX];
 	struct dirent *e;
+	int rc = 0;
 	DIR *d;
 
 	if (a->rt->cfg.sink_mode != WEIR_SINK_FILES)
@@ -235,9 +236,19 @@ weir_attempt_sweep_output(struct weir_attempt_run *a, struct weir_error *err)
 	if (d == NULL)
 		return weir_fail(err, WEIR_ERR_IO, "job.output %s: %s", dir, strerror(errno));
 	snprintf(prefix, sizeof(prefix), WEIR_SINK_TEMP_PREFIX "%s-", a->rt->cfg.job_name);
-	while ((e = readdir(d)) != NULL)
+	while ((e = readdir(d)) != NULL) {
+		/* restore.from=latest that found none starts from the beginning, as
+		 * restore.from=none does. */
+		if (a->restored == NULL && a->launch->run_attempt == 1 &&
+		    strncmp(e->d_name, WEIR_SINK_FINAL_PREFIX, strlen(WEIR_SINK_FINAL_PREFIX)) == 0)
+			rc = weir_fail(
+				err, WEIR_ERR_CONFIG,
+				"job.output %s holds another run's output (%s): name another "
+				"directory, or restore",
+				dir, e->d_name);
 		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 && !is_pending(a, e->d_name))
 			(void)unlinkat(dirfd(d), e->d_name, 0);
+	}
 	closedir(d);
-	return 0;
+	return rc;
 }
