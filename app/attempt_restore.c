@@ -63,6 +63,8 @@ weir_attempt_find(struct weir_attempt_run *a, struct weir_error *err)
 		rc = find_own(a, err);
 	if (rc == 0 && a->launch->restore != NULL) {
 		rc = weir_stored_read(a->launch->restore, &a->restored, err);
+		if (rc == WEIR_ERR_DATA)
+			rc = weir_stored_name_older(a->launch->restore, err);
 		if (rc == 0)
 			rc = weir_restore_check(a->plan, a->restored, err);
 		if (rc != 0)
@@ -198,6 +200,8 @@ weir_attempt_restore(struct weir_attempt_run *a, struct weir_error *err)
 	}
 	if (rc == 0)
 		rc = read_files(a, r, files, m->file_cnt, err);
+	if (rc == WEIR_ERR_DATA)
+		rc = weir_stored_name_older(a->launch->restore, err);
 	for (uint32_t f = 0; f < m->file_cnt; f++)
 		free((void *)(uintptr_t)files[f].segs);
 	if (r != NULL)

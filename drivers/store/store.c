@@ -111,21 +111,42 @@ weir_stored_read(const char *chk_dir, struct weir_manifest **m, struct weir_erro
 	return 0;
 }
 
-static int
-refuse_latest(const char *job_dir, const struct weir_stored_ids *ids, struct weir_error *err)
+/* The highest id below that of chk_dir, in the same folder; 0: none, or not to be found out. */
+static uint64_t
+older_id(const char *job_dir, const char *chk_dir)
 {
-	struct weir_path older;
-	size_t len;
+	struct weir_stored_ids ids;
+	struct weir_path name;
+	uint64_t older = 0;
+	uint64_t id;
+	uint32_t i;
 
-	if (err == NULL)
-		return WEIR_ERR_DATA;
-	len = strlen(err->text);
-	if (ids->cnt < 2)
-		snprintf(err->text + len, sizeof(err->text) - len,
-			 "; there is no older checkpoint");
-	else if (weir_layout_checkpoint(&older, job_dir, ids->id[ids->cnt - 2], NULL) == 0)
-		snprintf(err->text + len, sizeof(err->text) - len, "; the next older one is %s",
-			 older.text);
+	if (weir_layout_base(&name, chk_dir, NULL) != 0 ||
+	    !weir_layout_parse_checkpoint(name.text, &id) ||
+	    weir_stored_ids(job_dir, &ids, NULL) != 0)
+		return 0;
+	for (i = 0; i < ids.cnt; i++)
+		if (ids.id[i] < id)
+			older = ids.id[i];
+	weir_stored_ids_free(&ids);
+	return older;
+}
+
+int
+weir_stored_name_older(const char *chk_dir, struct weir_error *err)
+{
+	const size_t len = strlen(err->text);
+	char *end = err->text + len;
+	struct weir_path job_dir, older;
+	uint64_t id;
+
+	if (weir_layout_parent(&job_dir, chk_dir, NULL) != 0)
+		return err->code;
+	id = older_id(job_dir.text, chk_dir);
+	if (id == 0)
+		snprintf(end, sizeof(err->text) - len, "; there is no older checkpoint");
+	else if (weir_layout_checkpoint(&older, job_dir.text, id, NULL) == 0)
+		snprintf(end, sizeof(err->text) - len, "; the next older one is %s", older.text);
 	return err->code;
 }
 
@@ -145,7 +166,7 @@ weir_stored_latest(const char *job_dir, struct weir_manifest **m, struct weir_pa
 		if (rc == 0)
 			rc = weir_stored_read(path.text, &read, err);
 		if (rc == WEIR_ERR_DATA)
-			rc = refuse_latest(job_dir, &ids, err);
+			rc = err != NULL ? weir_stored_name_older(path.text, err) : rc;
 	}
 	weir_stored_ids_free(&ids);
 	if (rc == 0) {
