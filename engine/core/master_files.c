@@ -124,7 +124,10 @@ weir_master_delete(struct weir_master *m, uint64_t id, const uint64_t *files, ui
 		 * the rest. */
 		chain_path(m, chain, WEIR_IO_UNLINK, id, "/manifest");
 		chain_path(m, chain, WEIR_IO_UNLINK, id, "/.manifest");
+		/* A power loss must not bring it back after its data files. */
+		chain_path(m, chain, WEIR_IO_FSYNC_DIR, id, "");
 		chain_path(m, chain, WEIR_IO_UNLINK, id, "");
+		chain->proof = chain->step_cnt - 1;
 	}
 	for (uint32_t i = 0; i < cnt; i++) {
 		struct weir_chain_step *s = chain_add(chain, WEIR_IO_UNLINK);
@@ -195,12 +198,17 @@ chain_done(struct weir_master *m, struct weir_master_chain *c)
 		return;
 	}
 	/* K10: a deletion that fails is said and left to the next start. */
-	if (result < 0 && m->cfg.warning != NULL) {
+	if (result < 0 && result != -ENOENT && m->cfg.warning != NULL) {
 		char text[WEIR_MASTER_PATH + 64];
 
 		snprintf(text, sizeof(text), "cannot delete %s: %s", c->step[c->at].path,
 			 strerror((int)-result));
 		m->cfg.warning(m->cfg.arg, text);
+	}
+	/* While the manifest may be there, what it names stays. */
+	if (result < 0 && result != -ENOENT && c->at < c->proof) {
+		chain_end(m, c, result);
+		return;
 	}
 	if (c->step[c->at].kind == WEIR_IO_OPEN_NEW)
 		c->handle = (int)result;

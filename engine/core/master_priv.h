@@ -58,7 +58,8 @@ struct weir_master_chain {
 	int handle;
 	uint8_t *bytes;
 	size_t len;
-	bool answer; /* DELETE: the coordinator waits for it */
+	bool answer;	/* DELETE: the coordinator waits for it */
+	uint32_t proof; /* DELETE: before this step it is not certain that the manifest is gone */
 };
 
 struct weir_master {
