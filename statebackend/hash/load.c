@@ -60,6 +60,9 @@ entry_put(struct kstate *st, const struct weir_record *r, const struct weir_reco
 	memcpy(payload + st->l.value_at, e->value, st->l.value_bytes);
 }
 
+/* Entries reserved for at once: what is reserved for byte-string keys supposes the longest ones. */
+#define LOAD_STEP 16u
+
 static int
 record_load(struct kstate *st, const struct weir_record_walk *w, struct weir_error *err)
 {
@@ -69,8 +72,8 @@ record_load(struct kstate *st, const struct weir_record_walk *w, struct weir_err
 	int rc = 0;
 
 	for (uint32_t slot = 0; slot < slots && rc == 0; slot++) {
-		if (slot % WEIR_STATE_BATCH_MAX == 0 &&
-		    weir_kstate_reserve(&st->pub, WEIR_STATE_BATCH_MAX + 2) != WEIR_STATE_ROOM)
+		if (slot % LOAD_STEP == 0 &&
+		    weir_kstate_reserve(&st->pub, LOAD_STEP + 2) != WEIR_STATE_ROOM)
 			return hash_full(&st->pub, err);
 		rc = weir_record_slot(w, slot, &there, &e, err);
 		if (rc == 0 && there)
