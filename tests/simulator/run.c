@@ -136,6 +136,7 @@ step_core(struct sim_world *w, struct rounds *r, uint32_t c)
 
 	if (r->frozen[c] > 0) {
 		r->frozen[c]--;
+		r->idle = 0;
 		return;
 	}
 	if (!w->quiet && weir_rng_below(&w->rng, 1000) < w->s.freeze_pct)

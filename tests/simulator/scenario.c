@@ -80,7 +80,7 @@ draw_job(struct sim_scenario *s)
 	s->combiner = pct(50);
 	s->rescale = pct(20) && s->shape != SIM_BROADCAST;
 	s->linger_ns = pct(50) ? 0 : upto(1, 1000) * US;
-	s->state_bytes = 4u << 20;
+	s->state_bytes = s->shape == SIM_REDUCE_WORD ? 16u << 20 : 4u << 20;
 }
 
 static void
