@@ -42,6 +42,35 @@ sim_finding(struct sim_world *w, const char *fmt, ...)
 		w->findings = strdup(text);
 }
 
+/* Where everybody stands, for who looks into a finding. */
+static void
+print_tasks(struct sim_world *w)
+{
+	for (uint32_t c = 0; c < w->s.core_cnt; c++) {
+		const struct weir_core *core = &w->rt->cores[c];
+
+		sim_event(w, "core %u snapshot %llu state %d file busy %d io %u", c,
+			  (unsigned long long)core->snap_id, core->snap_state,
+			  atomic_load(&core->file.busy), core->io->in_flight);
+	}
+	for (uint32_t i = 0; i < w->plan->subtask_cnt; i++) {
+		const struct weir_task *t = &w->rt->tasks[i];
+		uint32_t held = 0, queued = 0;
+
+		for (uint32_t e = 0; e < t->emitter_cnt; e++)
+			held += weir_emitter_held(&t->emitters[e]);
+		for (uint32_t c = 0; c < t->channel_cnt; c++)
+			queued += weir_gate_queued(weir_input_gate(t->input), c);
+		sim_event(w,
+			  "task %u.%u %s core %u state %d work %d trigger %llu asked %d "
+			  "snapshot %llu sliced %llu held %u queued %u ended %u of %u",
+			  t->task_idx, t->subtask, t->ctx[0]->id, t->core->idx, t->state, t->work,
+			  (unsigned long long)t->trigger.id, t->asked,
+			  (unsigned long long)t->snapshot, (unsigned long long)t->sliced, held,
+			  queued, t->ended_cnt, t->channel_cnt);
+	}
+}
+
 /* ---- steps ---- */
 
 struct rounds {
@@ -188,8 +217,10 @@ explain_failure(struct sim_world *w, const struct weir_error *err)
 		(w->expired > 0 && (w->s.timeout_ns < 100000000 || w->s.io_spike_pct > 0));
 
 	sim_event(w, "failed %d %s", err->code, err->text);
-	if (!excused || w->quiet)
-		sim_finding(w, "the job failed without a cause: %s", err->text);
+	if (excused && !w->quiet)
+		return;
+	print_tasks(w);
+	sim_finding(w, "the job failed without a cause: %s", err->text);
 }
 
 static enum outcome
@@ -215,9 +246,12 @@ run_attempt(struct sim_world *w)
 			w->kills++;
 			return KILLED;
 		}
-		if (!w->quiet && r.steps == STEPS_ATTEMPT)
+		if (!w->quiet && r.steps == STEPS_ATTEMPT) {
+			print_tasks(w);
 			return WEARY;
+		}
 		if (w->quiet && r.steps == STEPS_QUIET) {
+			print_tasks(w);
 			sim_finding(w, "the job does not end");
 			break;
 		}
