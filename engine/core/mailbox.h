@@ -42,6 +42,9 @@ enum weir_mail_kind {
 	WEIR_MAIL_WARNING,	   /* ptr: text; stands until the run ends */
 };
 
+/* flags of a DECLINE, besides enum weir_handler_reason: the task is through. */
+#define WEIR_MAIL_DECLINE_CLOSING UINT32_MAX
+
 struct weir_mail {
 	uint32_t kind; /* enum weir_mail_kind */
 	uint32_t task;

@@ -175,6 +175,8 @@ take_ack(struct weir_master *m, uint32_t task, struct weir_task_ack *a)
 static enum weir_reason
 reason_of(uint32_t why)
 {
+	if (why == WEIR_MAIL_DECLINE_CLOSING)
+		return WEIR_REASON_CHECKPOINT_DECLINED_TASK_CLOSING;
 	switch ((enum weir_handler_reason)why) {
 	case WEIR_ABORT_SUBSUMED:
 	case WEIR_ABORT_SUBSUMED_AT_START:

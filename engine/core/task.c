@@ -337,6 +337,8 @@ take_event_item(struct weir_task *t)
 	struct weir_task_input *in = &t->channels[b->channel];
 
 	act(t);
+	if (b->items[0].kind == WEIR_ITEM_END)
+		t->over_cnt++;
 	if (b->items[0].kind != WEIR_ITEM_END_DATA && b->items[0].kind != WEIR_ITEM_END)
 		return;
 	if (in->ended)
@@ -459,8 +461,31 @@ poll_source(struct weir_task *t, uint64_t *rows)
 /* ---- the end ---- */
 
 static void
+close_task(struct weir_task *t)
+{
+	const struct weir_event end = { 0 };
+
+	weir_task_send_event(t, WEIR_ITEM_END, &end);
+	t->state = WEIR_TASK_CLOSING;
+}
+
+/*
+ * T28: the end of partition is the last thing on a channel, and the last thing a task waits for: a
+ * checkpoint that was triggered before the final one completed is on its way, from the control
+ * thread to a source, from a source in its channels, and needs this task.
+ */
+static bool
+may_close(const struct weir_task *t)
+{
+	return t->covered && t->state == WEIR_TASK_FINAL && t->work == WEIR_WORK_NONE &&
+	       !t->asked && t->over_cnt == t->channel_cnt;
+}
+
+static void
 step_end(struct weir_task *t)
 {
+	if (may_close(t))
+		close_task(t);
 	if (t->state == WEIR_TASK_FINAL && !t->end_said) {
 		t->end_said = true;
 		weir_core_post(t->core, &(struct weir_mail){ .kind = WEIR_MAIL_END_OF_DATA,
@@ -482,17 +507,17 @@ step_end(struct weir_task *t)
 	}
 }
 
-static void
-close_task(struct weir_task *t)
-{
-	const struct weir_event end = { 0 };
-
-	WEIR_ASSERT(t->state == WEIR_TASK_FINAL);
-	weir_task_send_event(t, WEIR_ITEM_END, &end);
-	t->state = WEIR_TASK_CLOSING;
-}
-
 /* ---- mail ---- */
+
+/* A checkpoint that came too late for a task which is through. */
+static void
+decline_closing(struct weir_task *t, uint64_t id)
+{
+	weir_core_post(t->core, &(struct weir_mail){ .kind = WEIR_MAIL_DECLINE,
+						     .task = t->number,
+						     .id = id,
+						     .flags = WEIR_MAIL_DECLINE_CLOSING });
+}
 
 /* A source, or a task whose upstream has finished (T31): not while something is under way. */
 static void
@@ -521,6 +546,10 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 	t->host.now_ns = now_ns;
 	switch ((enum weir_mail_kind)m->kind) {
 	case WEIR_MAIL_TRIGGER:
+		if (t->state >= WEIR_TASK_CLOSING) {
+			decline_closing(t, m->id);
+			break;
+		}
 		t->asked = true;
 		t->asked_mail = *m;
 		break;
@@ -529,7 +558,7 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 			weir_text_sink_commit(t->sink, m->id);
 		if (t->state == WEIR_TASK_FINAL && t->final_snapshot != 0 &&
 		    m->id >= t->final_snapshot)
-			close_task(t);
+			t->covered = true;
 		break;
 	case WEIR_MAIL_ABORT:
 		if (t->asked && t->asked_mail.id == m->id)
@@ -560,7 +589,7 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 	case WEIR_MAIL_COMMIT:
 		if (t->sink != NULL)
 			weir_text_sink_commit(t->sink, 0);
-		close_task(t);
+		t->covered = true;
 		break;
 	default:
 		WEIR_ASSERT(!"a message that a task knows");

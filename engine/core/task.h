@@ -104,7 +104,8 @@ struct weir_task {
 	struct weir_input *input;
 	struct weir_task_input *channels;
 	uint32_t channel_cnt;
-	uint32_t ended_cnt;
+	uint32_t ended_cnt; /* channels whose data has ended */
+	uint32_t over_cnt;  /* channels after which nothing comes */
 	struct weir_watermarks watermarks;
 	struct weir_burst burst; /* under way */
 	uint32_t burst_at;
@@ -132,6 +133,7 @@ struct weir_task {
 	struct weir_task_ack acks[WEIR_TASK_ACKS];
 	uint32_t ack_next;
 	uint64_t final_snapshot; /* first snapshot that covers everything; 0: none yet */
+	bool covered;		 /* it is complete: the task may close */
 	bool precommit;		 /* checkpoints off: asked to make its output durable */
 	bool precommit_said;
 	bool want_said, end_said, finished_said;
