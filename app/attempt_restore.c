@@ -67,6 +67,8 @@ weir_attempt_find(struct weir_attempt_run *a, struct weir_error *err)
 			rc = weir_stored_name_older(a->launch->restore, err);
 		if (rc == 0)
 			rc = weir_restore_check(a->plan, a->restored, err);
+		if (rc == 0)
+			rc = weir_stored_settle(a->launch->restore, err);
 		if (rc != 0)
 			return weir_error_prefix(err, "restore from %s", a->launch->restore);
 		if (a->restored->checkpoint_id >= a->next_id)

@@ -2,11 +2,13 @@
 #include "drivers/store/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "drivers/store/store_priv.h"
 
@@ -173,5 +175,32 @@ weir_stored_latest(const char *job_dir, struct weir_manifest **m, struct weir_pa
 		*m = read;
 		*chk_dir = path;
 	}
+	return rc;
+}
+
+static int
+sync_folder(const char *path, struct weir_error *err)
+{
+	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = 0;
+
+	if (fd < 0)
+		return weir_stored_fail(err, "open", path);
+	if (fsync(fd) != 0 && errno != EROFS && errno != EINVAL)
+		rc = weir_stored_fail(err, "make durable", path);
+	close(fd);
+	return rc;
+}
+
+int
+weir_stored_settle(const char *chk_dir, struct weir_error *err)
+{
+	struct weir_path job;
+	int rc = weir_layout_parent(&job, chk_dir, err);
+
+	if (rc == 0)
+		rc = sync_folder(chk_dir, err);
+	if (rc == 0)
+		rc = sync_folder(job.text, err);
 	return rc;
 }

@@ -68,6 +68,13 @@ WEIR_MUST_USE int weir_stored_latest(const char *job_dir, struct weir_manifest *
 int weir_stored_name_older(const char *chk_dir, struct weir_error *err);
 
 /*
+ * Make the names that lead to a checkpoint durable. Whoever restores from it commits output: its
+ * writer may have been killed between rename and fsync, and a power loss must not take the
+ * checkpoint back when the output is there. A file system that is read-only needs nothing.
+ */
+WEIR_MUST_USE int weir_stored_settle(const char *chk_dir, struct weir_error *err);
+
+/*
  * Delete what a crash has left of this run: data files of attempts from first_attempt on that no
  * manifest in the folder names, and chk-<n> without a manifest. K10: if any manifest cannot be
  * read, what it names is unknown, and nothing is deleted. Only while the job's lock is held and

@@ -107,6 +107,19 @@ by_id(const void *a, const void *b)
 	return (*x)->checkpoint_id < (*y)->checkpoint_id ? -1 : 1;
 }
 
+/* What is restored from commits output: a power loss must not take it back (weir_stored_settle). */
+static void
+settle(struct sim_world *w, uint64_t id)
+{
+	char path[128];
+	struct weir_io_req req = { .kind = WEIR_IO_FSYNC_DIR, .path = path };
+
+	snprintf(path, sizeof(path), SIM_JOB_DIR "/chk-%llu", (unsigned long long)id);
+	weir_sim_disk_run(w->disk, &req, 0);
+	snprintf(path, sizeof(path), SIM_JOB_DIR);
+	weir_sim_disk_run(w->disk, &req, 0);
+}
+
 bool
 sim_recover(struct sim_world *w)
 {
@@ -128,6 +141,7 @@ sim_recover(struct sim_world *w)
 	if (w->own_cnt > 0) {
 		qsort(w->own, w->own_cnt, sizeof(*w->own), by_id);
 		w->restored = w->own[w->own_cnt - 1];
+		settle(w, w->restored->checkpoint_id);
 	}
 	return w->findings == NULL;
 }
