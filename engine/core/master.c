@@ -68,6 +68,8 @@ checkpoint_new(struct weir_master *m, uint64_t id)
 	c->file = calloc(cores, sizeof(*c->file));
 	c->segments = calloc(cores, sizeof(*c->segments));
 	c->segment_cnt = calloc(cores, sizeof(*c->segment_cnt));
+	c->acks = calloc(m->cfg.rt->cfg.plan->subtask_cnt, sizeof(*c->acks));
+	WEIR_ASSERT(c->acks != NULL);
 	WEIR_ASSERT(c->file != NULL);
 	WEIR_ASSERT(c->segments != NULL);
 	WEIR_ASSERT(c->segment_cnt != NULL);
@@ -80,6 +82,9 @@ checkpoint_free(struct weir_master *m, struct weir_master_checkpoint *c)
 {
 	for (uint32_t k = 0; k < m->cfg.rt->cfg.plan->core_cnt; k++)
 		free(c->segments[k]);
+	for (uint32_t i = 0; i < m->cfg.rt->cfg.plan->subtask_cnt; i++)
+		weir_master_ack_free(c->acks[i]);
+	free(c->acks);
 	free(c->segments);
 	free(c->segment_cnt);
 	free(c->file);
@@ -369,27 +374,14 @@ recover(struct weir_master *m)
 }
 
 static void
-create_acks(struct weir_master *m)
+create_tasks(struct weir_master *m)
 {
-	const struct weir_plan *plan = m->cfg.rt->cfg.plan;
+	const uint32_t cnt = m->cfg.rt->cfg.plan->subtask_cnt;
 
-	m->task = calloc(plan->subtask_cnt, sizeof(*m->task));
+	m->task = calloc(cnt, sizeof(*m->task));
 	WEIR_ASSERT(m->task != NULL);
-	for (uint32_t i = 0; i < plan->subtask_cnt; i++) {
-		const struct weir_task *t = &m->cfg.rt->tasks[i];
-		struct weir_task_ack *a = &m->task[i].ack;
-		const uint32_t head = plan->task[t->task_idx].op[0];
-		uint32_t splits = 0;
-
-		for (uint32_t e = 0; e < m->cfg.enumerator_cnt; e++)
-			if (m->cfg.enumerators[e].op == head)
-				splits = m->cfg.enumerators[e].list.cnt;
-		a->finished = calloc(splits + 1, sizeof(*a->finished));
-		a->processed = calloc(t->channel_cnt + 1, sizeof(*a->processed));
-		a->channel_watermark_ns = calloc(t->channel_cnt + 1, sizeof(int64_t));
-		a->channel_idle = calloc(t->channel_cnt + 1, sizeof(bool));
-		a->produced = calloc(t->port_cnt + 1, sizeof(*a->produced));
-	}
+	for (uint32_t i = 0; i < cnt; i++)
+		m->task[i].ack = weir_master_ack_new(m, i);
 }
 
 struct weir_master *
@@ -407,7 +399,7 @@ weir_master_create(const struct weir_master_config *config, int64_t now_ns, int6
 	m->wall_ns = wall_ns;
 	m->rng.state = config->seed;
 	m->reserved_id = 0;
-	create_acks(m);
+	create_tasks(m);
 	for (uint32_t i = 0; i < config->enumerator_cnt; i++) {
 		const struct weir_plan *plan = config->rt->cfg.plan;
 		const struct weir_plan_task *pt =
@@ -434,15 +426,8 @@ weir_master_destroy(struct weir_master *m)
 {
 	if (m == NULL)
 		return;
-	for (uint32_t i = 0; i < m->cfg.rt->cfg.plan->subtask_cnt; i++) {
-		struct weir_task_ack *a = &m->task[i].ack;
-
-		free(a->finished);
-		free(a->processed);
-		free(a->channel_watermark_ns);
-		free(a->channel_idle);
-		free(a->produced);
-	}
+	for (uint32_t i = 0; i < m->cfg.rt->cfg.plan->subtask_cnt; i++)
+		weir_master_ack_free(m->task[i].ack);
 	free(m->task);
 	for (uint32_t i = 0; i < WEIR_MASTER_PENDING; i++)
 		if (m->checkpoint[i].id != 0)

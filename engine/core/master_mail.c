@@ -123,6 +123,44 @@ take_file(struct weir_master *m, struct weir_core_file *f)
 	atomic_store_explicit(&f->busy, false, memory_order_release);
 }
 
+struct weir_task_ack *
+weir_master_ack_new(const struct weir_master *m, uint32_t task)
+{
+	const struct weir_task *t = &m->cfg.rt->tasks[task];
+	const uint32_t head = m->cfg.rt->cfg.plan->task[t->task_idx].op[0];
+	struct weir_task_ack *a = calloc(1, sizeof(*a));
+	uint32_t splits = 0;
+
+	WEIR_ASSERT(a != NULL);
+	for (uint32_t e = 0; e < m->cfg.enumerator_cnt; e++)
+		if (m->cfg.enumerators[e].op == head)
+			splits = m->cfg.enumerators[e].list.cnt;
+	a->finished = calloc(splits + 1, sizeof(*a->finished));
+	a->processed = calloc(t->channel_cnt + 1, sizeof(*a->processed));
+	a->channel_watermark_ns = calloc(t->channel_cnt + 1, sizeof(int64_t));
+	a->channel_idle = calloc(t->channel_cnt + 1, sizeof(bool));
+	a->produced = calloc(t->port_cnt + 1, sizeof(*a->produced));
+	WEIR_ASSERT(a->finished != NULL);
+	WEIR_ASSERT(a->processed != NULL);
+	WEIR_ASSERT(a->channel_watermark_ns != NULL);
+	WEIR_ASSERT(a->channel_idle != NULL);
+	WEIR_ASSERT(a->produced != NULL);
+	return a;
+}
+
+void
+weir_master_ack_free(struct weir_task_ack *a)
+{
+	if (a == NULL)
+		return;
+	free(a->finished);
+	free(a->processed);
+	free(a->channel_watermark_ns);
+	free(a->channel_idle);
+	free(a->produced);
+	free(a);
+}
+
 static void
 copy_ack(struct weir_task_ack *to, const struct weir_task_ack *from, uint32_t channels,
 	 uint32_t ports)
@@ -158,7 +196,12 @@ take_ack(struct weir_master *m, uint32_t task, struct weir_task_ack *a)
 	ev.ack.from.task = task;
 	ev.ack.operators_finished = a->ended;
 	if (c != NULL) {
-		copy_ack(&m->task[task].ack, a, t->channel_cnt, t->port_cnt);
+		/* Each checkpoint has its own, since several may be under way; a task that finishes
+		 * leaves its last one to those that come after. */
+		if (c->acks[task] == NULL)
+			c->acks[task] = weir_master_ack_new(m, task);
+		copy_ack(c->acks[task], a, t->channel_cnt, t->port_cnt);
+		copy_ack(m->task[task].ack, a, t->channel_cnt, t->port_cnt);
 		m->task[task].acked = true;
 		c->last = *a;
 		if (a->has_file && c->file[t->core->idx] != 0) {

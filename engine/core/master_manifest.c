@@ -148,7 +148,7 @@ put_subtask(struct weir_master *m, struct pool *pool, const struct weir_master_c
 	const struct weir_plan_operator_info *o = &m->cfg.rt->cfg.plan->op[op];
 	const struct weir_task *t = weir_runtime_task(m->cfg.rt, op, subtask);
 	const struct weir_master_task *mt = &m->task[t->number];
-	const struct weir_task_ack *a = &mt->ack;
+	const struct weir_task_ack *a = c->acks[t->number] != NULL ? c->acks[t->number] : mt->ack;
 	const uint32_t k = o->chain_idx;
 	uint64_t *dropped = take(pool, WEIR_REASONS_MAX * sizeof(*dropped));
 
@@ -156,7 +156,7 @@ put_subtask(struct weir_master *m, struct pool *pool, const struct weir_master_c
 	s->dropped = dropped;
 	s->dropped_cnt = t->ctx[k]->reason_cnt;
 	/* C14: it had finished when the checkpoint was planned; what it said last stands. */
-	s->finished = a->checkpoint != c->id;
+	s->finished = c->acks[t->number] == NULL;
 	if (!mt->acked)
 		return;
 	s->watermark_ns = a->op[k].watermark_ns;

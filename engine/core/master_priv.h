@@ -24,13 +24,14 @@ struct weir_master_checkpoint {
 	uint64_t *file;				 /* per core: number + 1; 0: none */
 	struct weir_manifest_segment **segments; /* per core */
 	uint32_t *segment_cnt;
-	struct weir_task_ack last; /* numbers of the subtask that acknowledged last */
+	struct weir_task_ack **acks; /* per subtask; NULL: has not acknowledged */
+	struct weir_task_ack last;   /* numbers of the subtask that acknowledged last */
 	uint64_t bytes;
 };
 
 /* A copy of what a task acknowledged last; a finished one stays in later manifests. */
 struct weir_master_task {
-	struct weir_task_ack ack;
+	struct weir_task_ack *ack;
 	bool acked; /* ever */
 	bool finished;
 	bool end_of_data;
@@ -95,6 +96,8 @@ void weir_master_fail(struct weir_master *m, const struct weir_error *err);
 struct weir_master_checkpoint *weir_master_find(struct weir_master *m, uint64_t id);
 
 /* master_mail.c */
+struct weir_task_ack *weir_master_ack_new(const struct weir_master *m, uint32_t task);
+void weir_master_ack_free(struct weir_task_ack *a);
 void weir_master_post(struct weir_master *m, uint32_t core, const struct weir_mail *mail);
 void weir_master_post_task(struct weir_master *m, uint32_t task, struct weir_mail mail);
 bool weir_master_flush_backlog(struct weir_master *m);
