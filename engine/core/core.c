@@ -65,6 +65,15 @@ weir_core_snapshot_open(struct weir_core *core, uint64_t id)
 	return false;
 }
 
+bool
+weir_core_snapshot_given_up(const struct weir_core *core, uint64_t id)
+{
+	const bool ended = core->snap_state == WEIR_CORE_SNAPSHOT_NONE ||
+			   core->snap_state == WEIR_CORE_SNAPSHOT_ABORTED;
+
+	return id < core->snap_id || (id == core->snap_id && ended);
+}
+
 static bool
 takes_part(const struct weir_task *t)
 {

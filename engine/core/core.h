@@ -90,6 +90,8 @@ void weir_core_post(struct weir_core *core, const struct weir_mail *mail);
 /* A task takes its snapshot of checkpoint id: is the writer ready for its states? Begins the file
  * if need be. */
 bool weir_core_snapshot_open(struct weir_core *core, uint64_t id);
+/* Will there be no file for checkpoint id on this core any more? Its name is never used again. */
+bool weir_core_snapshot_given_up(const struct weir_core *core, uint64_t id);
 /* A task is through with id, or does not take part any more: seal when it was the last. */
 void weir_core_snapshot_check(struct weir_core *core);
 /* The checkpoint is given up. */

@@ -124,6 +124,20 @@ freeze(struct weir_task *t)
 	t->slice_state = 0;
 }
 
+/* T19: the core's file of this checkpoint has failed, or made way for a newer one, before this task
+ * came to it. */
+static void
+decline(struct weir_task *t, uint64_t id)
+{
+	const struct weir_event cancel = { .checkpoint = id };
+
+	weir_core_post(t->core, &(struct weir_mail){ .kind = WEIR_MAIL_DECLINE,
+						     .task = t->number,
+						     .id = id,
+						     .flags = WEIR_ABORT_SUBSUMED });
+	weir_task_send_event(t, WEIR_ITEM_CANCEL, &cancel);
+}
+
 bool
 weir_task_snapshot(struct weir_task *t, int64_t now_ns)
 {
@@ -138,6 +152,10 @@ weir_task_snapshot(struct weir_task *t, int64_t now_ns)
 	(void)now_ns;
 	if (t->snapshot != 0)
 		weir_task_snapshot_abandon(t);
+	if (has_states(t) && weir_core_snapshot_given_up(t->core, u->id)) {
+		decline(t, u->id);
+		return true;
+	}
 	if (has_states(t) && !weir_core_snapshot_open(t->core, u->id))
 		return false;
 	a = free_ack(t);
