@@ -102,12 +102,13 @@ read_pcap_header(struct weir_capture *c, uint32_t magic)
 		return r;
 	major = get16(c, p + 4);
 	minor = get16(c, p + 6);
-	if (major != 2 && major != 543)
+	/* Wireshark reads later versions as the last known one; so frames are counted alike. */
+	if (major < 2)
 		return damaged(c, 0, "unknown version of the format");
-	if (major == 543 || minor < 3)
+	if (major == 543 || (major == 2 && minor < 3))
 		c->lengths = LENGTHS_SWAPPED;
 	else
-		c->lengths = minor == 3 ? LENGTHS_MAYBE_SWAPPED : LENGTHS_PLAIN;
+		c->lengths = major == 2 && minor == 3 ? LENGTHS_MAYBE_SWAPPED : LENGTHS_PLAIN;
 	/* The upper bits are about check sequences behind the frames. */
 	c->link_type = get32(c, p + 20) & 0x03ffffff;
 	if (c->at.offset == 0)

@@ -54,9 +54,10 @@ def accounted(what, run, stats):
     check(f"{what}: rows out", run.operator(source["id"])["rows_out"] == sum(stats.packets.values()),
           run.operator(source["id"]))
     for path, offset in stats.damage:
-        good = [w for w in source["warnings"] if path in w and re.search(rf"byte {offset}\b", w)]
-        check(f"{what}: one warning names {path}, byte {offset}", len(good) == 1,
-              "\n".join(source["warnings"]))
+        about = [w for w in source["warnings"] if path + ":" in w and "only counted" not in w]
+        check(f"{what}: one warning names {path}, byte {offset}",
+              len(about) == 1 and (re.search(rf"byte {offset}\b", about[0]) or
+                                   (offset == 0 and "neither a pcap nor" in about[0])), about)
 
 
 def compare(what, path, way, stats, **sets):
@@ -184,8 +185,11 @@ def damaged(paths):
             continue
         check(f"{len(names)} damaged captures: every line", False,
               e2e.first_difference(run.lines(), sorted_lines(stats)))
+        before = len(e2e.failures)
         for name in names:
             compare(name, name, way, expected(name, skip=True), job__skip_unsupported="true")
+            if len(e2e.failures) > before + 5:
+                break
         break
     strict([name for name in names if expected(name, skip=True).damage][:: len(names) // 8],
            [name for name in names if not expected(name, skip=True).damage][:: len(names) // 4])

@@ -57,11 +57,17 @@ def fits(time, start):
 def read_pcap(data, order, per_fraction):
     """(link type, time in ns, captured bytes, length) per frame."""
     link = struct.unpack(order + "I", take(data, 20, 4, 0))[0] & 0x03FFFFFF
+    major, minor = struct.unpack(order + "HH", data[4:8])
+    if major < 2:
+        raise Damage(0)
+    swapped = major == 543 or (major == 2 and minor < 3)
     yield link, None, None, None
     at = 24
     while at < len(data):
         header = take(data, at, 16, at)
         seconds, fraction, captured, length = struct.unpack(order + "IIII", header)
+        if swapped or ((major, minor) == (2, 3) and captured > length):
+            captured, length = length, captured
         if captured > CAPTURED_MAX:
             raise Damage(at)
         frame = take(data, at + 16, captured, at)
@@ -124,7 +130,7 @@ def read_pcapng(data):
         if take(data, at, 4, at) == b"\x0a\x0d\x0d\x0a":
             magic = take(data, at + 8, 4, at)
             order = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}.get(magic)
-            if order is None:
+            if order is None or struct.unpack(order + "H", take(data, at + 12, 2, at))[0] != 1:
                 raise Damage(at)
             interfaces = []
         kind, size = struct.unpack(order + "II", take(data, at, 8, at))
