@@ -24,7 +24,6 @@ struct arg {
 
 struct local {
 	uint64_t cursor;
-	uint64_t sums[WEIR_BATCH_ROWS];
 	struct weir_table_entry entry[CHUNK];
 };
 
@@ -44,34 +43,15 @@ emit_each(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct wei
 	return weir_out_emit(out);
 }
 
-/* to[rows[i]] = from[i] */
-static void
-spread(uint64_t *restrict to, const uint64_t *restrict from, const uint16_t *restrict rows,
-       uint32_t cnt)
-{
-	for (uint32_t i = 0; i < cnt; i++)
-		to[rows[i]] = from[i];
-}
-
-/*
- * The sums behind each row come in the order of the rows; several rows of one key in a batch each
- * see their own.
- */
+/* Several rows of one key in a batch each see the sum behind themselves. */
 static int
 sum_each(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
 {
 	const struct arg *a = weir_operator_arg(ctx);
-	struct local *l = weir_operator_local(ctx);
-	uint64_t *col;
 
 	weir_out_same(out, in);
-	col = weir_out_column(out, ctx->in_type->column_cnt);
-	if (in->sel == NULL) {
-		weir_state_add(ctx, VALUES, 0, in, weir_u64(in, a->aggs.agg[0].column), col);
-		return weir_out_emit(out);
-	}
-	weir_state_add(ctx, VALUES, 0, in, weir_u64(in, a->aggs.agg[0].column), l->sums);
-	spread(col, l->sums, in->sel, in->selected);
+	weir_state_add(ctx, VALUES, 0, in, weir_u64(in, a->aggs.agg[0].column),
+		       weir_out_column(out, ctx->in_type->column_cnt));
 	return weir_out_emit(out);
 }
 

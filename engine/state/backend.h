@@ -234,7 +234,7 @@ weir_table_find(struct weir_table *t, const struct weir_keys *keys, const uint16
 
 /*
  * Add add[sel[i]] to the first 8 bytes of the value of row sel[i] (made zero if missing), in row
- * order; sums[i] = the new sum after that row. sums may be NULL. Needs value_bytes >= 8.
+ * order; sums[sel[i]] = the new sum after that row. sums may be NULL. Needs value_bytes >= 8.
  */
 static inline void
 weir_table_add_u64(struct weir_table *t, const struct weir_keys *keys, const uint16_t *sel,

@@ -34,8 +34,8 @@ struct weir_state_decl {
 void **weir_state_batch(struct weir_operator_ctx *ctx, uint32_t state, int64_t ns,
 			const struct weir_batch *in);
 
-/* Add values[i] (indexed like weir_row) to the u64 value of each row's key; sums[i] = the new
- * value, in the order of the rows. The batch look-up with the addition fused in. */
+/* Add values[row] to the u64 value of each row's key, in the order of the rows; sums[row] = the new
+ * value. row: as weir_row gives it. The batch look-up with the addition fused in. */
 void weir_state_add(struct weir_operator_ctx *ctx, uint32_t state, int64_t ns,
 		    const struct weir_batch *in, const uint64_t *values, uint64_t *sums);
 

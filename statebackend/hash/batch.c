@@ -124,9 +124,31 @@ plain_add_u64(struct table *t, const struct weir_keys *keys, const uint16_t *sel
 	for (uint32_t i = from; i < n; i++) {
 		uint64_t *v = (uint64_t *)(void *)(upsert(t, &k[i]) + st->l.value_at);
 
-		*v += add[sel != NULL ? sel[i] : i];
-		sums[i] = *v;
+		const uint32_t row = sel != NULL ? sel[i] : i;
+
+		*v += add[row];
+		sums[row] = *v;
 	}
+}
+
+/* Four row numbers are read at once: half of the loads. */
+static const uint64_t *
+pick_numbers(const uint8_t *column, const uint16_t *sel, uint32_t n, uint64_t *restrict room)
+{
+	uint32_t i = 0;
+
+	for (; i + 4 <= n; i += 4) {
+		uint64_t four;
+
+		memcpy(&four, sel + i, sizeof(four));
+		memcpy(room + i, column + (four & 0xffff) * 8, 8);
+		memcpy(room + i + 1, column + (four >> 16 & 0xffff) * 8, 8);
+		memcpy(room + i + 2, column + (four >> 32 & 0xffff) * 8, 8);
+		memcpy(room + i + 3, column + (four >> 48) * 8, 8);
+	}
+	for (; i < n; i++)
+		memcpy(room + i, column + (size_t)sel[i] * 8, 8);
+	return room;
 }
 
 /* Keys of a batch as a dense array of numbers; the column itself where it is one already. */
@@ -143,18 +165,9 @@ numbers_of(const struct layout *l, const struct weir_keys *keys, const uint16_t 
 	}
 	if (sel == NULL && (uintptr_t)column % 8 == 0)
 		return column;
-	for (uint32_t i = 0; i < n; i++)
-		room[i] = number_at(column, 8, sel != NULL ? sel[i] : i);
-	return room;
-}
-
-static const uint64_t *
-addends_of(const uint64_t *add, const uint16_t *sel, uint32_t n, uint64_t *room)
-{
-	if (sel == NULL)
-		return add;
-	for (uint32_t i = 0; i < n; i++)
-		room[i] = add[sel[i]];
+	if (sel != NULL)
+		return pick_numbers(keys->fixed, sel, n, room);
+	memcpy(room, keys->fixed, (size_t)n * 8);
 	return room;
 }
 
@@ -189,7 +202,6 @@ hash_add_u64(struct weir_table *pub, const struct weir_keys *keys, const uint16_
 	struct table *t = (struct table *)(void *)pub;
 	const struct kstate *st = (const struct kstate *)(const void *)pub->state;
 	uint64_t room[WEIR_STATE_BATCH_MAX], unread[WEIR_STATE_BATCH_MAX];
-	uint64_t dense[WEIR_STATE_BATCH_MAX];
 	uint32_t done = 0;
 
 	WEIR_ASSERT(n <= WEIR_STATE_BATCH_MAX);
@@ -200,7 +212,8 @@ hash_add_u64(struct weir_table *pub, const struct weir_keys *keys, const uint16_
 		const struct kernel_run run = {
 			.t = t,
 			.numbers = numbers_of(&st->l, keys, sel, n, room),
-			.add = addends_of(add, sel, n, dense),
+			.sel = sel,
+			.add = add,
 			.sums = sums,
 			.n = n,
 		};

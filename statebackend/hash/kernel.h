@@ -12,8 +12,9 @@
 /* One batch on its way through a kernel. */
 struct kernel_run {
 	struct table *t;
-	const uint64_t *numbers; /* key of row i, i < n */
-	const uint64_t *add;	 /* of row i; NULL: give pointers */
+	const uint64_t *numbers; /* i-th key, i < n */
+	const uint16_t *sel;	 /* number of the i-th row: where its add and sum stand; NULL: i */
+	const uint64_t *add;	 /* NULL: give pointers */
 	uint64_t *sums;
 	void **values;
 	uint32_t n;

@@ -6,6 +6,7 @@
  * arguments of always-inlined functions:
  *
  *   add     add and give sums, else give pointers
+ *   sel     add and sums stand at row numbers
  *   line    8-byte values: a group is one 64-byte line and a block has 2^k slots
  *   scaled  the range of hashes is no power of two
  */
@@ -19,7 +20,7 @@
 #define STAGE	 16u
 
 struct variant {
-	bool add, line, scaled;
+	bool add, sel, line, scaled;
 };
 
 /* What a batch keeps in registers. */
@@ -101,13 +102,14 @@ near_tag(const struct view *v, uint64_t *s, uint64_t tag, const bool line)
 }
 
 WEIR_INLINE void
-row_done(const struct kernel_run *r, uint32_t i, uint64_t *payload, const bool add)
+row_done(const struct kernel_run *r, uint32_t i, uint64_t *payload, const struct variant k)
 {
-	if (add) {
-		const uint64_t sum = *payload + r->add[i];
+	if (k.add) {
+		const uint32_t row = k.sel ? r->sel[i] : i;
+		const uint64_t sum = *payload + r->add[row];
 
 		*payload = sum;
-		r->sums[i] = sum;
+		r->sums[row] = sum;
 	} else {
 		r->values[i] = payload;
 	}
@@ -164,13 +166,13 @@ rows_branchy(const struct kernel_run *run, const struct view *v, uint64_t *const
 		uint64_t *s = tags[i], *payload;
 
 		if (WEIR_LIKELY(*s == tag && tag > TAG_TOMB)) {
-			row_done(r, i, payload_of(v, s, k.line), k.add);
+			row_done(r, i, payload_of(v, s, k.line), k);
 			continue;
 		}
 		misses++;
 		s = near_tag(v, s, tag, k.line);
 		payload = s != NULL ? payload_of(v, s, k.line) : slow_row(r, i);
-		row_done(r, i, payload, k.add);
+		row_done(r, i, payload, k);
 		if (WEIR_UNLIKELY(st->moves != moves)) {
 			i++;
 			break;
@@ -220,7 +222,7 @@ rows_branchless(const struct kernel_run *run, const struct view *v, uint64_t **t
 		row_done(r, i,
 			 WEIR_LIKELY(tags[i] != NULL) ? payload_of(v, tags[i], k.line)
 						      : slow_row(r, i),
-			 k.add);
+			 k);
 	return r->n;
 }
 
@@ -307,6 +309,21 @@ run_variant(const struct kernel_run *r, const struct variant k)
 	return done;
 }
 
+WEIR_INLINE uint32_t
+run_add(const struct kernel_run *r, bool line, struct variant k)
+{
+	const struct layout *l = &((const struct kstate *)(const void *)r->t->pub.state)->l;
+
+	k.line = true;
+	if (line && l->range_scale == 0)
+		return run_variant(r, k);
+	k.scaled = true;
+	if (line)
+		return run_variant(r, k);
+	k.line = false;
+	return run_variant(r, k);
+}
+
 /* The common shapes get bodies of their own. */
 static inline uint32_t
 kernel_run(const struct kernel_run *r)
@@ -316,13 +333,10 @@ kernel_run(const struct kernel_run *r)
 
 	if (r->n == 0)
 		return 0;
-	if (r->add != NULL && line && l->range_scale == 0)
-		return run_variant(r, (struct variant){ .add = true, .line = true });
-	if (r->add != NULL && line)
-		return run_variant(r,
-				   (struct variant){ .add = true, .line = true, .scaled = true });
+	if (r->add != NULL && r->sel != NULL)
+		return run_add(r, line, (struct variant){ .add = true, .sel = true });
 	if (r->add != NULL)
-		return run_variant(r, (struct variant){ .add = true, .scaled = true });
+		return run_add(r, line, (struct variant){ .add = true });
 	if (line)
 		return run_variant(r, (struct variant){ .line = true, .scaled = true });
 	return run_variant(r, (struct variant){ .scaled = true });

@@ -155,7 +155,7 @@ world_batch(struct world *w)
 			memcpy(&v, values[i], width);
 			v += add[sel[i]];
 			memcpy(values[i], &v, width);
-			sums[i] = v;
+			sums[sel[i]] = v;
 		}
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -164,7 +164,7 @@ world_batch(struct world *w)
 		struct model_entry *e = model_put(&w->m, ns, key, len, world_place(w, key, len));
 
 		e->value += add[sel[i]];
-		cr_assert(memcmp(&e->value, &sums[i], width) == 0, "row %u", i);
+		cr_assert(memcmp(&e->value, &sums[sel[i]], width) == 0, "row %u", i);
 	}
 }
 
