@@ -15,7 +15,8 @@ weir_ctx_reserve(struct weir_operator_ctx *ctx, uint32_t rows)
 	/* All states share one region: each is asked for what all of them may take. */
 	for (uint32_t s = 0; s < ctx->state_cnt; s++) {
 		for (;;) {
-			const enum weir_state_room room = weir_kstate_reserve(ctx->state[s], rows * ctx->state_cnt);
+			const enum weir_state_room room =
+				weir_kstate_reserve(ctx->state[s], rows * ctx->state_cnt);
 
 			if (room == WEIR_STATE_ROOM)
 				break;

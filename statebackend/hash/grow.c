@@ -335,8 +335,8 @@ flat_grow(struct table *t, const struct spot *s, uint32_t need)
 		order++;
 	while (order < BLOCK_ORDERS && !share_fits(&st->l.geo[order], &all, need))
 		order++;
-	/* A block as large as a page is either well filled, and most look-ups miss their home slot, or
-	 * the next size is as good: 2,048 slots for 500 to 1,800 keys cost little. */
+	/* A block as large as a page is either well filled, and most look-ups miss their home slot,
+	 * or the next size is as good: 2,048 slots for 500 to 1,800 keys cost little. */
 	if (order == PAGE_ORDER)
 		order++;
 	t->flat = order < BLOCK_ORDERS ? block_take(st, order) : NULL;
