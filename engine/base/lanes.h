@@ -97,6 +97,17 @@ weir_lanes_nonzero(weir_lanes v)
 #endif
 }
 
+/* One bit per lane: its highest. */
+WEIR_INLINE uint32_t
+weir_lanes_top(weir_lanes v)
+{
+#if WEIR_LANES == 8
+	return _mm512_movepi64_mask((__m512i)v);
+#else
+	return (uint32_t)_mm256_movemask_pd((__m256d)v);
+#endif
+}
+
 /* Store base + the numbers of keep's bits, close together; WEIR_LANES numbers are written. */
 WEIR_INLINE void
 weir_lanes_pick(uint16_t *dst, uint32_t base, uint32_t keep)

@@ -28,8 +28,8 @@ weir_partitioner_name(enum weir_partitioner p)
 	} while (0)
 
 static void
-gather(void *to, const void *from, uint32_t width, const uint16_t *rows, uint32_t first,
-       uint32_t cnt)
+gather(const struct weir_scatter *scatter, void *to, const void *from, uint32_t width,
+       const uint16_t *rows, uint32_t first, uint32_t cnt)
 {
 	if (rows == NULL) {
 		memcpy(to, (const char *)from + (size_t)first * width, (size_t)cnt * width);
@@ -38,7 +38,7 @@ gather(void *to, const void *from, uint32_t width, const uint16_t *rows, uint32_
 	rows += first;
 	switch (width) {
 	case 8:
-		GATHER(uint64_t);
+		scatter->gather(to, from, rows, cnt);
 		break;
 	case 4:
 		GATHER(uint32_t);
@@ -98,8 +98,8 @@ copy_bytes(struct weir_port *port, uint32_t c, const struct weir_batch *in, cons
 }
 
 static void
-copy_rows(struct weir_port *port, const struct weir_batch *in, const uint16_t *rows, uint32_t first,
-	  uint32_t cnt)
+copy_rows(const struct weir_scatter *scatter, struct weir_port *port, const struct weir_batch *in,
+	  const uint16_t *rows, uint32_t first, uint32_t cnt)
 {
 	const struct weir_layout *l = port->layout;
 
@@ -109,7 +109,8 @@ copy_rows(struct weir_port *port, const struct weir_batch *in, const uint16_t *r
 		if (l->kind[c] == WEIR_KIND_BYTES)
 			copy_bytes(port, c, in, rows, first, cnt);
 		else
-			gather((char *)port->frame + l->off[c] + (size_t)port->rows * l->width[c],
+			gather(scatter,
+			       (char *)port->frame + l->off[c] + (size_t)port->rows * l->width[c],
 			       in->col[c], l->width[c], rows, first, cnt);
 	}
 	port->rows += cnt;
@@ -132,7 +133,7 @@ append(struct weir_emitter *e, struct weir_port *port, const struct weir_batch *
 			n = l->cap - port->rows;
 		if (l->heap_bytes > 0)
 			n = rows_that_fit(port, in, rows, done, n);
-		copy_rows(port, in, rows, done, n);
+		copy_rows(e->scatter, port, in, rows, done, n);
 		done += n;
 		/* A value longer than an empty frame's heap cannot be sent: sources and operators
 		 * cut. */
@@ -168,17 +169,23 @@ emit_rebalance(struct weir_emitter *e, const struct weir_batch *in)
 	}
 }
 
-/* Both lists are written for every row and one advances: no branch to miss. */
+/* Two consumers: where the keys are one column of 8 bytes, one pass over them does. */
 static void
-split_two(const struct weir_emitter *e, const struct weir_batch *in, uint32_t cnt[2])
+split_two(struct weir_emitter *e, const struct weir_batch *in, uint32_t cnt[2])
 {
 	uint16_t *restrict a = e->rows;
 	uint16_t *restrict b = e->rows + WEIR_BATCH_ROWS;
 	const uint64_t *hash = e->hash;
 	uint32_t na = 0, nb = 0;
 
+	if (e->key.cnt == 1 && e->key.bytes == 8 && in->sel == NULL) {
+		e->scatter->two(weir_u64(in, e->key.column[0]), in->rows, a, b, cnt);
+		return;
+	}
+	weir_key_hashes(&e->key, in, e->pack, e->hash);
+	/* Both lists are written for every row and one advances: no branch to miss. */
 	for (uint32_t i = 0; i < in->selected; i++) {
-		const uint16_t r = (uint16_t)(in->sel != NULL ? in->sel[i] : i);
+		const uint16_t r = (uint16_t)weir_row(in, i);
 		const uint32_t d = (uint32_t)(hash[i] >> 63);
 
 		a[na] = r;
@@ -214,10 +221,10 @@ emit_hash(struct weir_emitter *e, const struct weir_batch *in)
 		append(e, &e->ports[0], in, in->sel, in->selected);
 		return;
 	}
-	weir_key_hashes(&e->key, in, e->pack, e->hash);
 	if (e->port_cnt == 2) {
 		split_two(e, in, cnt);
 	} else {
+		weir_key_hashes(&e->key, in, e->pack, e->hash);
 		memset(cnt, 0, e->port_cnt * sizeof(cnt[0]));
 		split_many(e, in, cnt);
 	}
@@ -230,6 +237,8 @@ weir_emitter_emit(struct weir_emitter *e, const struct weir_batch *in, int64_t n
 {
 	if (in->selected == 0)
 		return;
+	if (WEIR_UNLIKELY(e->scatter == NULL))
+		e->scatter = weir_scatter_for(weir_isa());
 	if (now_ns < e->oldest_ns)
 		e->oldest_ns = now_ns;
 	e->idle = false;

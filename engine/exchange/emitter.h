@@ -18,6 +18,7 @@
 
 #include "engine/exchange/key.h"
 #include "engine/exchange/port.h"
+#include "engine/exchange/scatter.h"
 
 enum weir_partitioner {
 	WEIR_FORWARD,
@@ -42,6 +43,7 @@ struct weir_emitter {
 	uint64_t *hash;	   /* scratch: WEIR_BATCH_ROWS */
 	uint16_t *rows;	   /* scratch: port_cnt lists of WEIR_BATCH_ROWS */
 	void *pack;	   /* scratch for packed keys */
+	const struct weir_scatter *scatter; /* chosen at the first batch; NULL before */
 };
 
 /* Destination subtask of a hash among parallelism, with 2^log2 key groups. */

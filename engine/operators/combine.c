@@ -46,6 +46,7 @@ struct slot8 {
 struct local {
 	int64_t pane_lo, pane_hi;
 	int64_t oldest_end; /* of the panes held; INT64_MAX: nothing is held */
+	uint32_t held; /* slots in use */
 	uint32_t seen, hits;
 	uint32_t aside; /* rows still to let through */
 	uint64_t hash[WEIR_BATCH_ROWS];
@@ -175,6 +176,8 @@ combine_small(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct
 			rc = put(ctx, out, &s->key, s->pane, &s->acc);
 			if (WEIR_UNLIKELY(rc != 0))
 				return rc;
+		} else {
+			l->held++;
 		}
 		*s = (struct slot8){ .key = key[r], .pane = pane, .acc = v };
 	}
@@ -210,6 +213,8 @@ combine_any(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct w
 				rc = put(ctx, out, s->key, s->pane, s->acc);
 				if (rc != 0)
 					return rc;
+			} else {
+				l->held++;
 			}
 			*s = (struct slot){ .used = 1, .pane = pane };
 			memcpy(s->key, key, bytes);
@@ -237,6 +242,8 @@ combine_flush(struct weir_operator_ctx *ctx, struct weir_out *out)
 	struct local *l = weir_operator_local(ctx);
 	int rc = 0;
 
+	if (l->held == 0)
+		return 0;
 	(void)weir_out_rows(out);
 	for (uint32_t i = 0; i < SLOTS && rc == 0; i++) {
 		struct slot8 *s = &l->slot8[i];
@@ -251,6 +258,7 @@ combine_flush(struct weir_operator_ctx *ctx, struct weir_out *out)
 		}
 	}
 	l->oldest_end = INT64_MAX;
+	l->held = 0;
 	return rc != 0 ? rc : finish_batch(out);
 }
 

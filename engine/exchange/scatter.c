@@ -1,0 +1,46 @@
+#include "engine/exchange/scatter.h"
+
+#include "engine/base/hash.h"
+
+/* Both lists are written for every row and one advances: no branch to miss. */
+static void
+scatter_two(const uint64_t *keys, uint32_t cnt, uint16_t *restrict a, uint16_t *restrict b,
+	    uint32_t to_cnt[2])
+{
+	uint32_t na = 0;
+	uint32_t nb = 0;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		const uint32_t d = (uint32_t)(weir_hash_u64(keys[i]) >> 63);
+
+		a[na] = (uint16_t)i;
+		b[nb] = (uint16_t)i;
+		nb += d;
+		na += 1 - d;
+	}
+	to_cnt[0] = na;
+	to_cnt[1] = nb;
+}
+
+static void
+scatter_gather(uint64_t *restrict to, const uint64_t *from, const uint16_t *rows, uint32_t cnt)
+{
+	for (uint32_t i = 0; i < cnt; i++)
+		to[i] = from[rows[i]];
+}
+
+const struct weir_scatter weir_scatter_v2 = { scatter_two, scatter_gather };
+
+const struct weir_scatter *
+weir_scatter_for(enum weir_isa isa)
+{
+	switch (isa) {
+	case WEIR_ISA_V4:
+		return &weir_scatter_v4;
+	case WEIR_ISA_V3:
+		return &weir_scatter_v3;
+	case WEIR_ISA_V2:
+		break;
+	}
+	return &weir_scatter_v2;
+}

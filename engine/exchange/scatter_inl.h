@@ -1,0 +1,61 @@
+#ifndef WEIR_ENGINE_EXCHANGE_SCATTER_INL_H
+#define WEIR_ENGINE_EXCHANGE_SCATTER_INL_H
+
+/* The vector kernels, compiled once per instruction set: the includer defines WEIR_LANES. */
+
+#include "engine/base/hash.h"
+#include "engine/base/lanes.h"
+#include "engine/exchange/scatter.h"
+
+#include <string.h>
+
+static void
+scatter_two(const uint64_t *keys, uint32_t cnt, uint16_t *restrict a, uint16_t *restrict b,
+	    uint32_t to_cnt[2])
+{
+	const uint32_t all = (1u << WEIR_LANES) - 1;
+	uint32_t na = 0;
+	uint32_t nb = 0;
+	uint32_t i = 0;
+
+	for (; i + WEIR_LANES <= cnt; i += WEIR_LANES) {
+		const weir_lanes hash = weir_lanes_load(keys + i) * WEIR_GOLDEN;
+		const uint32_t upper = weir_lanes_top(hash);
+
+		weir_lanes_pick(a + na, i, upper ^ all);
+		weir_lanes_pick(b + nb, i, upper);
+		nb += (uint32_t)__builtin_popcount(upper);
+		na = i + WEIR_LANES - nb;
+	}
+	for (; i < cnt; i++) {
+		const uint32_t d = (uint32_t)(weir_hash_u64(keys[i]) >> 63);
+
+		a[na] = (uint16_t)i;
+		b[nb] = (uint16_t)i;
+		nb += d;
+		na += 1 - d;
+	}
+	to_cnt[0] = na;
+	to_cnt[1] = nb;
+}
+
+/* Four row numbers are read at once: half of the loads. */
+static void
+scatter_gather(uint64_t *restrict to, const uint64_t *from, const uint16_t *rows, uint32_t cnt)
+{
+	uint32_t i = 0;
+
+	for (; i + 4 <= cnt; i += 4) {
+		uint64_t four;
+
+		memcpy(&four, rows + i, sizeof(four));
+		to[i] = from[four & 0xffff];
+		to[i + 1] = from[four >> 16 & 0xffff];
+		to[i + 2] = from[four >> 32 & 0xffff];
+		to[i + 3] = from[four >> 48];
+	}
+	for (; i < cnt; i++)
+		to[i] = from[rows[i]];
+}
+
+#endif /* WEIR_ENGINE_EXCHANGE_SCATTER_INL_H */
