@@ -1,5 +1,6 @@
 #include "engine/core/restore.h"
 
+#include "engine/base/plant.h"
 #include "engine/core/subtask_blob.h"
 
 #include <stdarg.h>
@@ -254,6 +255,8 @@ put_channels(struct weir_runtime *rt, const struct weir_manifest *m, struct weir
 static void
 put_watermark(struct weir_task *t, struct weir_operator_ctx *c, int64_t watermark_ns)
 {
+	if (WEIR_PLANT(WATERMARK_LOST))
+		return;
 	c->watermark_ns = watermark_ns;
 	if (c == t->ctx[0]) {
 		t->watermarks.current_ns = watermark_ns;

@@ -561,8 +561,11 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 			t->covered = true;
 		break;
 	case WEIR_MAIL_ABORT:
-		if (t->asked && t->asked_mail.id == m->id)
+		/* T20: whoever waits downstream for this task's barrier gets the marker instead. */
+		if (t->asked && t->asked_mail.id == m->id) {
 			t->asked = false;
+			send_cancel(t, m->id);
+		}
 		if (t->work == WEIR_WORK_FLUSH && t->trigger.id == m->id)
 			drop_flush(t);
 		if (t->snapshot == m->id)

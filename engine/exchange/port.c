@@ -41,7 +41,8 @@ weir_port_send(struct weir_port *port, int64_t watermark_ns, bool idle)
 	frame->magic = WEIR_FRAME_MAGIC;
 	frame->edge = port->edge;
 	frame->rows = port->rows;
-	if (WEIR_PLANT(CHANNEL_ROW) && weir_port_held(port) > 0 && port->rows > 0)
+	if (WEIR_PLANT(CHANNEL_ROW) && port->rows > 0 &&
+	    weir_lane_count(port->overdraft.data) + 1 >= port->overdraft.data->depth)
 		frame->rows--;
 	frame->heap_len = port->heap_len;
 	frame->watermark_ns = watermark_ns;

@@ -6,7 +6,8 @@
 
 #include <weir/weir.h>
 
-WEIR_TYPE(sim_row_type, WEIR_U64("key"), WEIR_U64("value"), WEIR_TIME("time"), WEIR_BYTES("word"));
+WEIR_TYPE(sim_row_type, WEIR_U64("key"), WEIR_U64("value"), WEIR_TIME("time"), WEIR_BYTES("word"),
+	  WEIR_FIXED("pad", SIM_PAD));
 
 const struct sim_scenario *sim_scenario;
 struct weir_rng sim_source_rng;
@@ -94,6 +95,8 @@ put_row(struct weir_read *b, const struct sim_row *row)
 		(struct weir_bytes){ .off = b->heap_len, .len = row->word_len };
 	memcpy(b->heap + b->heap_len, row->word, row->word_len);
 	b->heap_len += row->word_len;
+	for (uint32_t i = 0; i < SIM_PAD; i++)
+		((uint8_t *)b->col[4])[b->rows * SIM_PAD + i] = (uint8_t)(row->key + i);
 	b->rows++;
 }
 

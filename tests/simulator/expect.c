@@ -148,8 +148,9 @@ plain_row(const struct sim_scenario *s, const struct sim_row *row, uint32_t sour
 	if (filtered && value % 3 == 0)
 		return;
 	for (uint32_t i = 0; i < p->copies; i++)
-		line(p->want, "%llu %llu %lld %s", (unsigned long long)row->key,
-		     (unsigned long long)value, (long long)row->time_ns, row->word);
+		line(p->want, "%llu %llu %lld %s %u", (unsigned long long)row->key,
+		     (unsigned long long)value, (long long)row->time_ns, row->word,
+		     (uint8_t)(row->key + SIM_PAD - 1));
 }
 
 static void

@@ -6,11 +6,11 @@
 
 #include <weir/weir.h>
 
-enum { KEY, VALUE, TIME, WORD };
+enum { KEY, VALUE, TIME, WORD, PAD };
 
 /* ---- text ---- */
 
-/* Line of a row: columns [0, cnt) as numbers; word: then the BYTES column WORD. */
+/* Line of a row: columns [0, cnt) as numbers; word: then the word and the last byte of the pad. */
 static uint32_t
 format(const struct weir_batch *in, uint32_t from, char *text, size_t cap, size_t *bytes,
        uint32_t cnt, bool word)
@@ -27,8 +27,9 @@ format(const struct weir_batch *in, uint32_t from, char *text, size_t cap, size_
 		if (word) {
 			const struct weir_bytes b = weir_bytes(in, WORD)[r];
 
-			at += (size_t)snprintf(text + at, cap - at, " %.*s", (int)b.len,
-					       in->heap[WORD] + b.off);
+			at += (size_t)snprintf(
+				text + at, cap - at, " %.*s %u", (int)b.len, in->heap[WORD] + b.off,
+				((const uint8_t *)in->col[PAD])[(r + 1) * SIM_PAD - 1]);
 		}
 		text[at++] = '\n';
 	}
@@ -67,7 +68,7 @@ format_word(const struct weir_batch *in, uint32_t from, char *text, size_t cap, 
 	return i - from;
 }
 
-/* Running count behind the four columns of a row. */
+/* Running count behind the columns of a row. */
 static uint32_t
 format_running(const struct weir_batch *in, uint32_t from, char *text, size_t cap, size_t *bytes)
 {
@@ -79,7 +80,7 @@ format_running(const struct weir_batch *in, uint32_t from, char *text, size_t ca
 
 		at += (size_t)snprintf(text + at, cap - at, "%llu %llu\n",
 				       (unsigned long long)weir_u64(in, KEY)[r],
-				       (unsigned long long)weir_u64(in, 4)[r]);
+				       (unsigned long long)weir_u64(in, 5)[r]);
 	}
 	*bytes = at;
 	return i - from;
@@ -182,7 +183,7 @@ even(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out
 	(void)weir_out_rows(out);
 	for (uint32_t i = 0; i < in->selected; i++) {
 		const uint32_t r = weir_row(in, i);
-		const uint64_t count = weir_u64(in, 4)[r];
+		const uint64_t count = weir_u64(in, 5)[r];
 		const uint32_t to = out->batch.rows;
 
 		if (count % 2 != 0)
@@ -195,7 +196,7 @@ even(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out
 }
 
 static const struct weir_operator even_op = {
-	.name = "even", .out = &pair, .reads = 1u << KEY | 1u << 4, .process = even
+	.name = "even", .out = &pair, .reads = 1u << KEY | 1u << 5, .process = even
 };
 
 /* ---- graphs ---- */

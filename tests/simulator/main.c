@@ -19,7 +19,7 @@
 #include "tests/simulator/commit.h"
 
 #define JOBS_MAX     16
-#define SEED_SECONDS 60
+#define SEED_SECONDS 240
 #define LINE_MAX_    4096
 
 static const char *const plant_names[WEIR_PLANT_CNT] = {

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #define ATTEMPTS_MAX  24u
-#define STEPS_ATTEMPT 150000u /* then the process is killed and nothing goes wrong any more */
+#define STEPS_ATTEMPT 60000u  /* then the process is killed and nothing goes wrong any more */
 #define STEPS_QUIET   400000u /* the job must be over by then */
-#define IDLE_ROUNDS   60u
+#define IDLE_ROUNDS   25u
 #define MAIL_BEHIND   64u
 
 enum outcome { RUNNING, FINISHED, FAILED, KILLED, WEARY };

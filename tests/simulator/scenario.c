@@ -89,6 +89,10 @@ draw_checkpoints(struct sim_scenario *s)
 	s->checkpoints = pct(95);
 	s->interval_ns = spread(1, 40) * MS;
 	s->timeout_ns = pct(70) ? 10000 * (int64_t)MS : upto(2, 60) * MS;
+	if (pct(15)) { /* most expire, and there is time to see what that leaves behind */
+		s->interval_ns = upto(20, 100) * MS;
+		s->timeout_ns = upto(1, 5) * MS;
+	}
 	s->min_pause_ns = pct(70) ? 0 : upto(1, 10) * MS;
 	s->max_concurrent = pct(80) ? 1 : upto(2, 3);
 	s->tolerable = pct(50) ? 1000 : upto(0, 3);

@@ -22,6 +22,7 @@
 #define SIM_SPLITS_MAX	8u
 #define SIM_CORES_MAX	3u
 #define SIM_FAULTS_MAX	4u
+#define SIM_PAD		200u /* bytes of a row that make frames of few rows */
 #define SIM_JOB		"simjob"
 #define SIM_JOB_DIR	"/ckpt/" SIM_JOB
 #define SIM_DATA_DIR	SIM_JOB_DIR "/data"
