@@ -75,12 +75,6 @@ int weir_stored_name_older(const char *chk_dir, struct weir_error *err);
 WEIR_MUST_USE int weir_stored_settle(const char *chk_dir, struct weir_error *err);
 
 /*
- * R11: the checkpoint at chk_dir was refused with *err: say behind it which one is the next older.
- * Returns err->code.
- */
-int weir_stored_name_older(const char *chk_dir, struct weir_error *err);
-
-/*
  * Delete what a crash has left of this run: data files of attempts from first_attempt on that no
  * manifest in the folder names, and chk-<n> without a manifest. K10: if any manifest cannot be
  * read, what it names is unknown, and nothing is deleted. Only while the job's lock is held and
