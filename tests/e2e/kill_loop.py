@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Kill -9 at random moments and compare the output with that of an undisturbed run.
+
+kill_loop.py WEIR [--rounds N] [--seed N] [--victim worker|both|supervisor] [--job NAME]...
+
+A round starts a run with checkpoints every 20 ms and kills, once or more,
+  worker       the worker; its supervisor starts the next attempt by itself;
+  both         supervisor and worker together; a new run with restore.from=latest goes on;
+  supervisor   the supervisor alone; the worker must go by itself.
+In the end the output, sorted, equals the undisturbed run's, only committed files are there and no
+process is left. How many rounds restored a checkpoint is printed and checked.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import time
+
+import e2e
+from e2e import Run, check, same_lines
+
+TEXT_LINES = 60000
+PACKETS = 60000
+
+
+def text(folder):
+    rng = random.Random(1)
+    for number in range(3):
+        lines = (" ".join(f"w{rng.randrange(5000)}" for _ in range(4))
+                 for _ in range(TEXT_LINES // 3))
+        e2e.write(f"{folder}/{number}.txt", ("\n".join(lines) + "\n").encode())
+
+
+def captures(folder):
+    import struct
+
+    rng = random.Random(2)
+    for number in range(3):
+        data = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 101)]
+        for i in range(PACKETS // 3):
+            packet = struct.pack(">BBHHHBBH4s4sHHI", 0x45, 0, 28, 1, 0, 64, 17, 0, b"\x0a\0\0\1",
+                                 bytes((10, 0, 1, rng.randrange(50))), 1000, rng.randrange(4), 0)
+            data.append(struct.pack("<IIII", 1000 + 60 * number + i // 400, i % 400 * 2000,
+                                    len(packet), rng.randrange(28, 1500)) + packet)
+        e2e.write(f"{folder}/{number}.pcap", b"".join(data))
+
+
+class Kind:
+    """A job, its input, its undisturbed result."""
+
+    def __init__(self, name, make=None, **sets):
+        self.name, self.sets = name, {"parallelism": 2, **sets}
+        if make:
+            self.sets["job__input"] = e2e.fresh(name)
+            make(self.sets["job__input"])
+        quiet = {k: v for k, v in self.sets.items() if k != "job__rate"}
+        run = Run(name, **quiet)
+        e2e.finished(f"{name} undisturbed", run)
+        self.lines = run.lines()
+        check(f"{name} undisturbed: has lines", self.lines, run.story())
+
+
+KINDS = {
+    "wordcount": lambda: Kind("wordcount", text, job__rate=40000),
+    "flowstats": lambda: Kind("flowstats", captures, job__rate=40000),
+    "nexmark-q5": lambda: Kind("nexmark-q5", job__events=100000, job__event_rate=2000,
+                               job__rate=60000),
+}
+
+
+class Started:
+    """A run that goes on while we look."""
+
+    def __init__(self, kind, folder, **more):
+        self.report = e2e.fresh("report")
+        sets = {"job__output": f"{folder}/out", "checkpoint__dir": f"{folder}/chk",
+                "checkpoint__interval": "20ms", "memory__state": "64MiB", **kind.sets, **more}
+        self.log = open(f"{folder}/log", "ab")
+        self.args = e2e.arguments(kind.name, sets, self.report)
+        self.process = subprocess.Popen(self.args, stdout=self.log, stderr=self.log,
+                                        stdin=subprocess.DEVNULL, cwd=folder)
+
+    def worker(self):
+        found = e2e.children(self.process.pid)
+        return found[0] if found else None
+
+    def over(self):
+        return self.process.poll() is not None
+
+    def end(self, what, folder):
+        """Wait for its end; the report."""
+        try:
+            self.process.wait(120 * e2e.PATIENCE)
+        except subprocess.TimeoutExpired:
+            worker = self.worker()
+            subprocess.run(["gdb", "-p", str(worker), "-batch", "-ex", "thread apply all bt 12"],
+                           stdout=self.log, stderr=self.log, check=False)
+            self.process.kill()
+            if worker:
+                e2e.kill(worker)
+            check(f"{what}: ends", False, tail(folder))
+            return None
+        done = Run.__new__(Run)
+        done.args, done.report_path, done.output = self.args, self.report, f"{folder}/out"
+        done.finish(self.process.returncode, b"", tail(folder).encode())
+        check(f"{what}: exit code 0", done.code == 0, done.story())
+        return done.report
+
+
+def tail(folder):
+    with open(f"{folder}/log", encoding="utf-8", errors="replace") as file:
+        return file.read()[-6000:]
+
+
+def kill_worker(rng, kind, folder, what):
+    """1 to 3 kills of the worker in one run."""
+    run = Started(kind, folder)
+    kills = 0
+    for _ in range(rng.randrange(1, 4)):
+        time.sleep(rng.uniform(0.02, 0.9))
+        worker = run.worker()
+        if not run.over() and worker and e2e.kill(worker):
+            kills += 1
+    report = run.end(what, folder)
+    if report is None:
+        return 0
+    check(f"{what}: attempts", report["attempts"] <= kills + 1, report["attempts"])
+    check(f"{what}: one entry in restores for each further attempt",
+          len(report["restores"]) == report["attempts"] - 1, report["restores"])
+    return sum((r["checkpoint"] or 0) > 0 for r in report["restores"])
+
+
+def kill_supervisor(rng, kind, folder, what, victim):
+    """1 or 2 runs die; the next one restores their latest checkpoint."""
+    restore = {}
+    for _ in range(rng.randrange(1, 3)):
+        run = Started(kind, folder, **restore)
+        time.sleep(rng.uniform(0.05, 1.3))
+        worker = run.worker()
+        e2e.kill(run.process.pid)
+        if worker and victim == "both":
+            e2e.kill(worker)
+        run.process.wait()
+        if worker:
+            check(f"{what}: the worker is gone", e2e.wait_until(lambda: not e2e.alive(worker), 2),
+                  tail(folder))
+        restore = {"restore__from": "latest"}
+    run = Started(kind, folder, **restore)
+    report = run.end(what, folder)
+    if report is None:
+        return 0
+    check(f"{what}: one attempt", report["attempts"] == 1, report["attempts"])
+    return int((report["restored"]["checkpoint"] or 0) > 0)
+
+
+def one_round(rng, kind, victim, number):
+    folder = e2e.fresh("round")
+    os.mkdir(folder)
+    what = f"round {number}, {kind.name}, {victim} killed"
+    if victim == "worker":
+        restored = kill_worker(rng, kind, folder, what)
+    else:
+        restored = kill_supervisor(rng, kind, folder, what, victim)
+    if os.path.isdir(f"{folder}/out"):
+        same_lines(what, e2e.lines_of(f"{folder}/out"), kind.lines, f"{folder}\n{tail(folder)}")
+    return restored > 0
+
+
+def rounds(names, victims, count, seed):
+    rng = random.Random(seed)
+    kinds = [KINDS[name]() for name in names]
+    restored = 0
+    for number in range(count):
+        restored += one_round(rng, kinds[number % len(kinds)],
+                              victims[number // len(kinds) % len(victims)], number)
+    print(f"seed {seed}: {count} rounds, {restored} of them restored a checkpoint")
+    check("most rounds restored a checkpoint", restored * 2 > count, f"{restored} of {count}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("weir")
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--victim", action="append", choices=("worker", "both", "supervisor"))
+    parser.add_argument("--job", action="append", choices=sorted(KINDS))
+    args = parser.parse_args()
+    rounds(args.job or sorted(KINDS), args.victim or ["worker"], args.rounds, args.seed)
+    e2e.conclude()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
