@@ -25,20 +25,22 @@ weir_report_fini(struct weir_report *r)
 	memset(r, 0, sizeof(*r));
 }
 
+/* { checkpoint: null, … }: the attempt started from the beginning, or did not get to RUNNING. */
+static json_t *
+no_restore(void)
+{
+	return json_pack("{s:n, s:n, s:i, s:i}", "checkpoint", "path", "frames_in_flight", 0,
+			 "bytes", 0);
+}
+
 void
 weir_report_attempt(struct weir_report *r)
 {
 	r->attempts++;
 	json_decref(r->restored);
 	r->restored = NULL;
-}
-
-/* { checkpoint: null, … }: the attempt started from the beginning. */
-static json_t *
-no_restore(void)
-{
-	return json_pack("{s:n, s:n, s:i, s:i}", "checkpoint", "path", "frames_in_flight", 0,
-			 "bytes", 0);
+	if (r->attempts > 1)
+		json_array_append_new(r->restores, no_restore());
 }
 
 void
@@ -49,7 +51,7 @@ weir_report_running(struct weir_report *r, json_t *restored, int64_t now_ns)
 	if (r->running_ns == 0)
 		r->running_ns = now_ns;
 	if (r->attempts > 1)
-		json_array_append(r->restores, r->restored);
+		json_array_set(r->restores, json_array_size(r->restores) - 1, r->restored);
 }
 
 static uint64_t *

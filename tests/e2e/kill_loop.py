@@ -119,7 +119,7 @@ def kill_worker(rng, kind, folder, what):
     run = Started(kind, folder)
     kills = 0
     for _ in range(rng.randrange(1, 4)):
-        time.sleep(rng.uniform(0.02, 0.9))
+        time.sleep(rng.uniform(0.02, 1.5) * e2e.PATIENCE)
         worker = run.worker()
         if not run.over() and worker and e2e.kill(worker):
             kills += 1
@@ -137,7 +137,7 @@ def kill_supervisor(rng, kind, folder, what, victim):
     restore = {}
     for _ in range(rng.randrange(1, 3)):
         run = Started(kind, folder, **restore)
-        time.sleep(rng.uniform(0.05, 1.3))
+        time.sleep(rng.uniform(0.05, 1.8) * e2e.PATIENCE)
         worker = run.worker()
         e2e.kill(run.process.pid)
         if worker and victim == "both":

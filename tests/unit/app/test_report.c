@@ -93,6 +93,9 @@ Test(report, restores_are_those_after_the_first_attempt)
 	cr_expect_eq(r.running_ns, 5);
 	weir_report_attempt(&r);
 	cr_expect_null(r.restored);
+	/* One that was killed before it ran has its place as well. */
+	cr_expect_eq(json_array_size(r.restores), 2);
+	cr_expect(json_equal(json_array_get(r.restores, 0), restored));
 	json_decref(restored);
 	weir_report_fini(&r);
 }
