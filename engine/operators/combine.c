@@ -46,7 +46,7 @@ struct slot8 {
 struct local {
 	int64_t pane_lo, pane_hi;
 	int64_t oldest_end; /* of the panes held; INT64_MAX: nothing is held */
-	uint32_t held; /* slots in use */
+	uint32_t held;	    /* slots in use */
 	uint32_t seen, hits;
 	uint32_t aside; /* rows still to let through */
 	uint64_t hash[WEIR_BATCH_ROWS];
