@@ -33,6 +33,7 @@ NOT_ALONE = {
     "engine/base/lanes.h": "the object that includes it says how wide a vector is",
     "jobs/nexmark/gen_lanes_inl.h": "the same",
     "bench/jobs/kernels_inl.h": "the same",
+    "engine/exchange/scatter_inl.h": "the same",
 }
 
 # Headers of libraries, and the one folder that may know them (bench/limit: programs without weir).
