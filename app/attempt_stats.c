@@ -185,8 +185,9 @@ latency_of(const uint64_t *bucket, uint64_t total, uint64_t max_us)
 
 	for (uint32_t b = 0; b < WEIR_LATENCY_BUCKETS && n < 4; b++) {
 		sum += bucket[b];
+		/* The upper end of a bucket may lie above all that was seen. */
 		while (n < 4 && total > 0 && (double)sum >= q[n] * (double)total)
-			v[n++] = bucket_us(b);
+			v[n++] = bucket_us(b) < (double)max_us ? bucket_us(b) : (double)max_us;
 	}
 	return json_pack("{s:f, s:f, s:f, s:f, s:o, s:o}", "p50", v[0], "p90", v[1], "p99", v[2],
 			 "p999", v[3], "max", number(max_us), "count", number(total));

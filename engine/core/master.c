@@ -111,8 +111,12 @@ checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason reason)
 
 		done.bytes = done.full_bytes = c->bytes;
 		done.prepare_ns = c->triggered_ns - c->trigger_ns;
-		done.alignment_ns = a->alignment_ns;
-		done.start_delay_ns = a->aligned_ns - a->alignment_ns - c->triggered_ns;
+		/* A task counts in turns: the one that saw the first barrier may have begun before
+		 * the trigger. */
+		done.alignment_ns = a->aligned_ns - c->triggered_ns;
+		if (a->alignment_ns < done.alignment_ns)
+			done.alignment_ns = a->alignment_ns;
+		done.start_delay_ns = a->aligned_ns - done.alignment_ns - c->triggered_ns;
 		done.sync_ns = a->frozen_ns - a->aligned_ns;
 		done.async_ns = a->posted_ns - a->frozen_ns;
 		done.finalize_ns = m->now_ns - a->posted_ns;

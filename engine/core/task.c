@@ -308,6 +308,8 @@ take_frame(struct weir_task *t, uint32_t channel, uint32_t ref)
 	WEIR_ASSERT(frame->magic == WEIR_FRAME_MAGIC);
 	WEIR_ASSERT(frame->edge == t->channels[channel].edge);
 	weir_frame_batch(t->channels[channel].layout, frame, &batch);
+	if (frame->stamp_ns != 0)
+		t->host.stamp_ns = frame->stamp_ns;
 	if (WEIR_PLANT(FRAME_EARLY))
 		weir_frame_release(pool, ref);
 	rose = frame->flags & WEIR_FRAME_IDLE

@@ -40,6 +40,8 @@ struct weir_operator_host {
 	/* A running snapshot holds state memory: write some of it out. */
 	void (*relieve)(struct weir_operator_host *host);
 	int64_t now_ns; /* of the turn */
+	/* Of the last stamped rows that came in: what an aggregate emits takes it. 0: none. */
+	int64_t stamp_ns;
 };
 
 struct weir_operator_ctx {

@@ -235,6 +235,7 @@ emit(struct weir_readers *r, int64_t now_ns)
 	out->batch.rows = b->rows;
 	out->batch.selected = b->rows;
 	out->batch.stamp_ns = r->stamp ? now_ns : 0;
+	r->ctx.op->host->stamp_ns = out->batch.stamp_ns;
 	return weir_out_emit(out);
 }
 

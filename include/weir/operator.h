@@ -91,6 +91,7 @@ weir_out_rows(struct weir_out *out)
 	out->batch.rows = 0;
 	out->batch.selected = 0;
 	out->batch.sel = NULL;
+	out->batch.stamp_ns = 0;
 	out->heap_len = 0;
 	for (c = 0; c < WEIR_COLUMNS_MAX; c++) {
 		out->batch.col[c] = out->own[c];

@@ -73,7 +73,12 @@ source_open(struct weir_reader_ctx *ctx, void *reader, const struct weir_split *
 
 	if (gen_init(&r->gen, weir_reader_params(ctx), &err) != 0)
 		return weir_reader_fail(ctx, EXIT_CONFIG, "%s", err.text);
-	r->end = split->end;
+	/* A restored split may be of a run with other settings: another number of events is taken
+	 * up, other groups cannot be. */
+	if (split->word[S_BLOCK] % r->gen.params.group != 0)
+		return weir_reader_fail(ctx, EXIT_CONFIG,
+					"job.out-of-order-group is not that of the checkpoint");
+	r->end = weir_nexmark_positions(&r->gen);
 	r->block = split->word[S_BLOCK];
 	r->skip = (split->word[S_SPLITS] - 1) * r->block;
 	r->at = position->word[0] != 0 ? position->word[0] : split->begin;

@@ -97,7 +97,6 @@ weir_snap_writer_destroy(struct weir_snap_writer *w)
 {
 	if (w == NULL)
 		return;
-	WEIR_ASSERT(w->in_flight == 0);
 	free(w->chunks);
 	free(w);
 }

@@ -73,6 +73,8 @@ struct weir_snap_config {
 /* Set-up only: allocates. NULL and *err when the staging memory is too small. */
 struct weir_snap_writer *weir_snap_writer_create(const struct weir_snap_config *cfg,
 						 struct weir_error *err);
+/* Nothing is under way, or its io is closed already: a cancelled job takes no completions any more.
+ */
 void weir_snap_writer_destroy(struct weir_snap_writer *w);
 
 /* Start a file at path (created, must not exist; its directory exists). State must be IDLE, DONE or

@@ -106,6 +106,8 @@ class Started:
         done.args, done.report_path, done.output = self.args, self.report, f"{folder}/out"
         done.finish(self.process.returncode, b"", tail(folder).encode())
         check(f"{what}: exit code 0", done.code == 0, done.story())
+        check(f"{what}: no words of a crash", "assertion" not in done.err and
+              "Sanitizer" not in done.err, done.story())
         return done.report
 
 

@@ -5,6 +5,7 @@ test_space.py WEIR
 """
 
 import contextlib
+import glob
 import os
 import subprocess
 import time
@@ -70,8 +71,7 @@ def full_later(kind, what, place):
         more = {place: f"{folder}/it", "restart__attempts": 2}
         run = kill_loop.Started(kind, mine, **more)
         chk = f"{folder}/it" if place == "checkpoint__dir" else f"{mine}/chk"
-        e2e.wait_until(lambda: os.path.isdir(f"{chk}/{kind.name}") and
-                       any(n.startswith("chk-") for n in os.listdir(f"{chk}/{kind.name}")), 10)
+        e2e.wait_until(lambda: glob.glob(f"{chk}/*/chk-*/manifest"), 10)
         time.sleep(0.1)
         fill(folder)
         run.process.wait(60 * e2e.PATIENCE)
