@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#define WEIR_ATTEMPT_WARNINGS_MAX 200u
+#define WEIR_ATTEMPT_WARNINGS_MAX 10000u /* a directory of damaged captures has one each */
 
 struct weir_attempt_run {
 	struct weir_session *session;

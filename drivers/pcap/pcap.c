@@ -120,7 +120,8 @@ refuse(struct weir_splits *splits, const char *path, const struct weir_capture *
 		return weir_splits_fail(splits, EXIT_IO, "cannot read %s: %s", path,
 					strerror(errno));
 	if (r == WEIR_CAPTURE_FOREIGN) {
-		if (!options->skip_unsupported)
+		/* It may be a capture whose first bytes are damaged: strict takes no chances. */
+		if (!options->skip_unsupported || options->strict)
 			return weir_splits_fail(splits, EXIT_DATA,
 						"%s: neither a pcap nor a pcapng capture", path);
 		weir_splits_warn(splits, "%s: neither a pcap nor a pcapng capture: left out", path);
