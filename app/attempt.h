@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#define WEIR_ATTEMPT_WARNINGS_MAX 10000u /* a directory of damaged captures has one each */
+#define WEIR_ATTEMPT_WARNINGS_MAX 4096u /* every damaged file of a large input has its line */
 
 struct weir_attempt_run {
 	struct weir_session *session;
@@ -30,7 +30,7 @@ struct weir_attempt_run {
 	struct weir_path job_dir, data_dir;
 	uint64_t next_id;
 	pthread_mutex_t warning_lock; /* core threads warn too */
-	char warnings[WEIR_ATTEMPT_WARNINGS_MAX][256];
+	char warnings[WEIR_ATTEMPT_WARNINGS_MAX][WEIR_WARNING_BYTES];
 	uint32_t warning_cnt;
 	uint64_t rows_last;
 	int64_t progress_last_ns, statistics_last_ns;

@@ -15,7 +15,7 @@
 #include <jansson.h>
 
 #define WEIR_REPORT_CHECKPOINTS_MAX 1000u
-#define WEIR_REPORT_WARNINGS_MAX    200u
+#define WEIR_REPORT_WARNINGS_MAX    4096u
 
 struct weir_report {
 	json_t *restored;    /* of the last attempt, or NULL */

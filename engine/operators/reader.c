@@ -34,7 +34,8 @@ void
 weir_splits_warn(struct weir_splits *splits, const char *fmt, ...)
 {
 	struct weir_split_list *list = (struct weir_split_list *)splits;
-	char(*grown)[256] = realloc(list->warning, (list->warning_cnt + 1) * sizeof(*grown));
+	char(*grown)[WEIR_WARNING_BYTES] =
+		realloc(list->warning, (list->warning_cnt + 1) * sizeof(*grown));
 	va_list ap;
 
 	if (grown == NULL)
@@ -79,7 +80,7 @@ weir_reader_params(const struct weir_reader_ctx *ctx)
 void
 weir_reader_warn(struct weir_reader_ctx *ctx, const char *fmt, ...)
 {
-	char text[256];
+	char text[WEIR_WARNING_BYTES];
 	va_list ap;
 
 	va_start(ap, fmt);

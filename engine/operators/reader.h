@@ -15,13 +15,14 @@
 #include "engine/operators/ctx.h"
 #include "weir/connector.h"
 
-#define WEIR_READERS_MAX 8u
+#define WEIR_READERS_MAX   8u
+#define WEIR_WARNING_BYTES 1024u /* a path and what is wrong with it */
 
 /* The list that enumerate makes; also what a checkpoint keeps of it. */
 struct weir_split_list {
 	struct weir_split *split; /* names owned */
 	uint32_t cnt, cap;
-	char (*warning)[256];
+	char (*warning)[WEIR_WARNING_BYTES];
 	uint32_t warning_cnt;
 	struct weir_error error;
 };
