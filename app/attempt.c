@@ -271,8 +271,11 @@ sleep_a_little(struct weir_attempt_run *a, int64_t now_ns, int64_t busy_ns)
 {
 	const int64_t due = weir_master_due_ns(a->master);
 	int64_t ns = now_ns - busy_ns < BUSY_FOR_NS ? SLEEP_BUSY_NS : SLEEP_MAX_NS;
+	/* Harvest clears it, and is called only while something is in flight: else it may stay
+	 * readable. */
+	const int io = a->host.control_io->in_flight > 0 ? weir_io_wait_fd(a->host.control_io) : -1;
 	struct pollfd fds[2] = { { .fd = weir_worker_link_fd(a->link), .events = POLLIN },
-				 { .fd = weir_io_wait_fd(a->host.control_io), .events = POLLIN } };
+				 { .fd = io, .events = POLLIN } };
 	struct timespec ts = { 0 };
 
 	if (due - now_ns < ns)
