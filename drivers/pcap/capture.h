@@ -6,7 +6,7 @@
  * the modified header with 24-byte records), and pcapng with any number of sections and interfaces.
  * Written here and not left to libpcap for three reasons: it takes no memory (a reader is opened on
  * a core, where nothing may be allocated), it can go on at a byte offset in both formats, and it
- * reads interfaces that differ in snapshot length. Tests compare it with libpcap and capinfos.
+ * reads interfaces that differ in snapshot length. Tests compare it with capinfos.
  *
  * A file is read through a function, so that a test or a fuzzer can give it bytes in memory.
  *
