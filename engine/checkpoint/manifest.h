@@ -27,6 +27,7 @@
  */
 
 #include "engine/base/error.h"
+#include "engine/exchange/alignment.h"
 #include "engine/state/segment.h"
 
 #define WEIR_MANIFEST_MAGIC	  0x504b484352494557ull /* "WEIRCHKP" */
@@ -35,6 +36,7 @@
 #define WEIR_MANIFEST_BYTES_MAX	  (1ull << 30)
 #define WEIR_MANIFEST_NAME_MAX	  255u /* bytes of a name or id */
 #define WEIR_MANIFEST_REASONS_MAX 8u
+#define WEIR_MANIFEST_FRAME_MIN	  64u /* bytes of a frame's header */
 #define WEIR_RUN_ID_LEN		  32u /* lower-case hex digits of 16 random bytes */
 
 enum weir_manifest_kind {
@@ -56,20 +58,41 @@ struct weir_manifest_segment {
 	uint32_t file_idx; /* index into the manifest's files */
 };
 
-/* The consumer's end of a channel: §0's k, and what the gate knew of the channel at the cut. */
+/* A frame in flight, as it lay in memory, its header (engine/exchange/frame.h) included. */
+struct weir_manifest_frame {
+	uint64_t seq;	  /* its number in the channel */
+	uint64_t offset;  /* from the segment's first byte (header of the segment included) */
+	uint32_t segment; /* index among this subtask's segments; of kind CHANNEL */
+	uint32_t length; /* bytes: up to its last row and heap byte, at most what the layout gives a
+			    frame; what is missing of that means nothing */
+};
+
+/*
+ * The consumer's end of a channel: §0's k, and what the gate knew of the channel at the cut.
+ *
+ * A virtual channel (R3) is left over from a restore at another parallelism: it has a consumer but
+ * no producer, and all that will ever come on it is here. producer then only says whose frames they
+ * were; several virtual channels may name the same.
+ */
 struct weir_manifest_input {
 	uint32_t edge_idx;	/* index into the manifest's edges */
 	uint32_t producer;	/* subtask */
 	uint64_t processed_seq; /* k */
 	int64_t watermark_ns;
 	bool idle;
+	bool virtual_channel;
+	uint64_t last_seq;			  /* virtual: number of its last frame */
+	const struct weir_manifest_frame *frames; /* kept at the input: k+1, k+2, ... */
+	uint32_t frame_cnt;
 };
 
 /* The producer's end of a channel: §0's m. */
 struct weir_manifest_output {
 	uint32_t edge_idx;
-	uint32_t consumer;     /* subtask */
-	uint64_t produced_seq; /* m */
+	uint32_t consumer;			  /* subtask */
+	uint64_t produced_seq;			  /* m */
+	const struct weir_manifest_frame *frames; /* kept at the output: ..., m-1, m */
+	uint32_t frame_cnt;
 };
 
 /* A split under way. split_idx counts in the list of splits that the coordinator's blob holds. */
@@ -127,6 +150,8 @@ struct weir_manifest_edge {
 	uint32_t to_idx;
 	uint32_t input; /* which of the consumer's inputs */
 	const char *partitioner;
+	uint64_t layout;    /* weir_layout_hash: frames of another layout cannot be read */
+	uint32_t alignment; /* enum weir_edge_alignment (T25): who may hold frames */
 };
 
 /* A data file. */
@@ -168,8 +193,8 @@ void weir_manifest_destroy(struct weir_manifest *m);
 /*
  * Is *m whole and free of contradiction? Names present and unique, indices and counts in range,
  * segments aligned, inside their files and apart from each other, and §0: every channel between a
- * running producer and a running consumer is there from both sides, with m = k.
- * Encode and decode call it.
+ * running producer and a running consumer is there from both sides, and the frames k+1..m are
+ * there, in order, each once (none on an edge that is aligned: k = m). Encode and decode call it.
  */
 WEIR_MUST_USE int weir_manifest_check(const struct weir_manifest *m, struct weir_error *err);
 

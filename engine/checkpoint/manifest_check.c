@@ -149,6 +149,8 @@ check_edges(struct check *c)
 				   c->m->operator_cnt);
 		if (check_name(c, "partitioner", edge->partitioner) != 0)
 			return c->err->code;
+		if (edge->alignment > WEIR_EDGE_UNALIGNED)
+			return bad(c, "unknown alignment %" PRIu32, edge->alignment);
 	}
 	return 0;
 }
@@ -218,8 +220,7 @@ check_segments(struct check *c, uint32_t operator_idx, uint32_t subtask)
 		if (seg->operator_idx != operator_idx || seg->subtask != subtask)
 			return bad(c, "belongs to operator %" PRIu32 " subtask %" PRIu32,
 				   seg->operator_idx, seg->subtask);
-		/* §0: an aligned cut has no frames in flight. */
-		if (seg->kind < WEIR_SEGMENT_STATE || seg->kind > WEIR_SEGMENT_COUNTER)
+		if (seg->kind < WEIR_SEGMENT_STATE || seg->kind > WEIR_SEGMENT_CHANNEL)
 			return bad(c, "kind %" PRIu32 " cannot be here", seg->kind);
 		if (seg->kind == WEIR_SEGMENT_STATE && seg->state_idx >= op->state_cnt)
 			return bad(c, "names state %" PRIu32 " of %" PRIu32, seg->state_idx,
@@ -244,7 +245,9 @@ check_subtask(struct check *c, uint32_t operator_idx, uint32_t subtask)
 			   op->reason_cnt);
 	if (op->finished && !sub->finished)
 		return bad(c, "runs, though its operator is finished");
-	return check_segments(c, operator_idx, subtask);
+	if (check_segments(c, operator_idx, subtask) != 0)
+		return c->err->code;
+	return weir_manifest_check_frames(c->m, &c->pool, operator_idx, subtask, c->err);
 }
 
 static int

@@ -17,6 +17,8 @@ struct end {
 	uint32_t producer;
 	uint32_t consumer;
 	uint64_t seq;
+	const struct weir_manifest_frame *frames;
+	uint32_t frame_cnt;
 };
 
 static int
@@ -169,35 +171,6 @@ check_end(const struct ends *ends, const struct weir_manifest *m, uint32_t edge_
 }
 
 static int
-add_ends(void *arg, const struct weir_manifest *m, uint32_t operator_idx, uint32_t subtask)
-{
-	const struct weir_manifest_subtask *sub = &m->operators[operator_idx].subtasks[subtask];
-	struct ends *ends = arg;
-	uint32_t i;
-	int rc;
-
-	for (i = 0; i < sub->input_cnt; i++) {
-		const struct weir_manifest_input *in = &sub->inputs[i];
-
-		rc = check_end(ends, m, in->edge_idx, operator_idx, in->producer, true);
-		if (rc != 0)
-			return rc;
-		ends->in[ends->in_cnt++] =
-			(struct end){ in->edge_idx, in->producer, subtask, in->processed_seq };
-	}
-	for (i = 0; i < sub->output_cnt; i++) {
-		const struct weir_manifest_output *out = &sub->outputs[i];
-
-		rc = check_end(ends, m, out->edge_idx, operator_idx, out->consumer, false);
-		if (rc != 0)
-			return rc;
-		ends->out[ends->out_cnt++] =
-			(struct end){ out->edge_idx, subtask, out->consumer, out->produced_seq };
-	}
-	return 0;
-}
-
-static int
 channel_fail(const struct ends *ends, const struct weir_manifest *m, const struct end *e,
 	     const char *why)
 {
@@ -207,6 +180,70 @@ channel_fail(const struct ends *ends, const struct weir_manifest *m, const struc
 			 "channel \"%s\" %" PRIu32 " -> \"%s\" %" PRIu32 ": %s",
 			 m->operators[edge->from_idx].id, e->producer,
 			 m->operators[edge->to_idx].id, e->consumer, why);
+}
+
+/* The frames of one end follow each other from first on; an aligned edge has none. */
+static int
+check_end_frames(const struct ends *ends, const struct weir_manifest *m, const struct end *e,
+		 uint64_t first)
+{
+	uint32_t at;
+
+	if (e->frame_cnt > 0 && m->edges[e->edge_idx].alignment != WEIR_EDGE_UNALIGNED)
+		return channel_fail(ends, m, e, "holds frames, though its edge is aligned");
+	if (!weir_manifest_frames_follow(e->frames, e->frame_cnt, first, &at))
+		return channel_fail(ends, m, e, "the numbers of its frames do not follow");
+	return 0;
+}
+
+/* R3: it has no other end; all that is left of it must be here. */
+static int
+check_virtual(const struct ends *ends, const struct weir_manifest *m,
+	      const struct weir_manifest_input *in, const struct end *e)
+{
+	if (in->processed_seq + e->frame_cnt != in->last_seq)
+		return channel_fail(ends, m, e, "frames of a virtual channel are missing");
+	return check_end_frames(ends, m, e, in->processed_seq + 1);
+}
+
+static int
+add_ends(void *arg, const struct weir_manifest *m, uint32_t operator_idx, uint32_t subtask)
+{
+	const struct weir_manifest_subtask *sub = &m->operators[operator_idx].subtasks[subtask];
+	struct ends *ends = arg;
+	uint32_t i;
+	int rc;
+
+	for (i = 0; i < sub->input_cnt; i++) {
+		const struct weir_manifest_input *in = &sub->inputs[i];
+		const struct end e = { in->edge_idx,	  in->producer, subtask,
+				       in->processed_seq, in->frames,	in->frame_cnt };
+
+		rc = check_end(ends, m, in->edge_idx, operator_idx,
+			       in->virtual_channel ? 0 : in->producer, true);
+		if (rc == 0)
+			rc = in->virtual_channel
+				     ? check_virtual(ends, m, in, &e)
+				     : check_end_frames(ends, m, &e, in->processed_seq + 1);
+		if (rc != 0)
+			return rc;
+		if (!in->virtual_channel)
+			ends->in[ends->in_cnt++] = e;
+	}
+	for (i = 0; i < sub->output_cnt; i++) {
+		const struct weir_manifest_output *out = &sub->outputs[i];
+
+		const struct end e = { out->edge_idx,	  subtask,     out->consumer,
+				       out->produced_seq, out->frames, out->frame_cnt };
+
+		rc = check_end(ends, m, out->edge_idx, operator_idx, out->consumer, false);
+		if (rc == 0)
+			rc = check_end_frames(ends, m, &e, out->produced_seq - out->frame_cnt + 1);
+		if (rc != 0)
+			return rc;
+		ends->out[ends->out_cnt++] = e;
+	}
+	return 0;
 }
 
 /* Only a finished subtask may leave its end of a channel out. */
@@ -225,6 +262,20 @@ lone_end(const struct ends *ends, const struct weir_manifest *m, const struct en
 				     : "the consumer's end is missing");
 }
 
+/* §0: what the producer had produced, the consumer has processed or the checkpoint holds. */
+static int
+check_cut(const struct ends *ends, const struct weir_manifest *m, const struct end *in,
+	  const struct end *out)
+{
+	const uint64_t held = (uint64_t)in->frame_cnt + out->frame_cnt;
+
+	if (in->seq + held == out->seq)
+		return 0;
+	return channel_fail(ends, m, in,
+			    held == 0 ? "last frame produced and last processed differ"
+				      : "last frame produced is not the last one that was kept");
+}
+
 /* Both lists are sorted. */
 static int
 match_ends(const struct ends *ends, const struct weir_manifest *m)
@@ -241,10 +292,9 @@ match_ends(const struct ends *ends, const struct weir_manifest *m)
 		order = i == ends->in_cnt    ? 1
 			: o == ends->out_cnt ? -1
 					     : by_channel(&ends->in[i], &ends->out[o]);
-		/* §0: aligned, so the consumer has processed what the producer had produced. */
-		if (order == 0 && ends->in[i].seq != ends->out[o].seq)
-			return channel_fail(ends, m, &ends->in[i],
-					    "last frame produced and last processed differ");
+		rc = order == 0 ? check_cut(ends, m, &ends->in[i], &ends->out[o]) : 0;
+		if (rc != 0)
+			return rc;
 		rc = order < 0	 ? lone_end(ends, m, &ends->in[i], true)
 		     : order > 0 ? lone_end(ends, m, &ends->out[o], false)
 				 : 0;

@@ -42,6 +42,25 @@ pack_segments(struct weir_manifest_pool *pool, const struct weir_manifest_subtas
 	return list;
 }
 
+static Weir__Pb__Frame **
+pack_frames(struct weir_manifest_pool *pool, const struct weir_manifest_frame *frames, uint32_t cnt)
+{
+	Weir__Pb__Frame **list, *to;
+	uint32_t i;
+
+	if (!take(pool, cnt, list) || !take(pool, cnt, to))
+		return NULL;
+	for (i = 0; i < cnt; i++) {
+		list[i] = &to[i];
+		weir__pb__frame__init(&to[i]);
+		to[i].seq = frames[i].seq;
+		to[i].segment = frames[i].segment;
+		to[i].offset = frames[i].offset;
+		to[i].length = frames[i].length;
+	}
+	return list;
+}
+
 static Weir__Pb__Input **
 pack_inputs(struct weir_manifest_pool *pool, const struct weir_manifest_subtask *sub)
 {
@@ -60,6 +79,10 @@ pack_inputs(struct weir_manifest_pool *pool, const struct weir_manifest_subtask 
 		to[i].processed_seq = in->processed_seq;
 		to[i].watermark_ns = in->watermark_ns;
 		to[i].idle = in->idle;
+		to[i].virtual_channel = in->virtual_channel;
+		to[i].last_seq = in->last_seq;
+		to[i].n_frames = in->frame_cnt;
+		to[i].frames = pack_frames(pool, in->frames, in->frame_cnt);
 	}
 	return list;
 }
@@ -80,6 +103,8 @@ pack_outputs(struct weir_manifest_pool *pool, const struct weir_manifest_subtask
 		to[i].edge_idx = out->edge_idx;
 		to[i].consumer = out->consumer;
 		to[i].produced_seq = out->produced_seq;
+		to[i].n_frames = out->frame_cnt;
+		to[i].frames = pack_frames(pool, out->frames, out->frame_cnt);
 	}
 	return list;
 }
@@ -200,6 +225,8 @@ pack_edges(struct weir_manifest_pool *pool, const struct weir_manifest *m)
 		to[i].to_idx = m->edges[i].to_idx;
 		to[i].input = m->edges[i].input;
 		to[i].partitioner = (char *)m->edges[i].partitioner;
+		to[i].layout = m->edges[i].layout;
+		to[i].alignment = m->edges[i].alignment;
 	}
 	return list;
 }

@@ -49,6 +49,15 @@ WEIR_MUST_USE int weir_manifest_check_channels(const struct weir_manifest *m,
 					       struct weir_manifest_pool *pool,
 					       struct weir_error *err);
 
+/* The frames of one subtask: inside its CHANNEL segments, apart from each other. */
+WEIR_MUST_USE int weir_manifest_check_frames(const struct weir_manifest *m,
+					     struct weir_manifest_pool *pool, uint32_t operator_idx,
+					     uint32_t subtask, struct weir_error *err);
+
+/* Are the numbers of cnt frames first, first + 1, ...? If not, *at is the place. */
+bool weir_manifest_frames_follow(const struct weir_manifest_frame *frames, uint32_t cnt,
+				 uint64_t first, uint32_t *at);
+
 /* The payload alone, without the header that protects it: what a fuzzer wants. */
 WEIR_MUST_USE int weir_manifest_decode_payload(const void *bytes, size_t len,
 					       struct weir_manifest **out, struct weir_error *err);

@@ -46,6 +46,24 @@ unpack_segments(struct weir_manifest_pool *pool, const Weir__Pb__Subtask *pb, ui
 	return to;
 }
 
+static const struct weir_manifest_frame *
+unpack_frames(struct weir_manifest_pool *pool, Weir__Pb__Frame *const *frames, size_t cnt)
+{
+	struct weir_manifest_frame *to;
+	size_t i;
+
+	if (cnt == 0 || !take(pool, cnt, to))
+		return NULL;
+	for (i = 0; i < cnt; i++)
+		to[i] = (struct weir_manifest_frame){
+			.seq = frames[i]->seq,
+			.offset = frames[i]->offset,
+			.segment = frames[i]->segment,
+			.length = frames[i]->length,
+		};
+	return to;
+}
+
 static const struct weir_manifest_input *
 unpack_inputs(struct weir_manifest_pool *pool, const Weir__Pb__Subtask *pb)
 {
@@ -63,6 +81,10 @@ unpack_inputs(struct weir_manifest_pool *pool, const Weir__Pb__Subtask *pb)
 			.processed_seq = from->processed_seq,
 			.watermark_ns = from->watermark_ns,
 			.idle = from->idle,
+			.virtual_channel = from->virtual_channel,
+			.last_seq = from->last_seq,
+			.frames = unpack_frames(pool, from->frames, from->n_frames),
+			.frame_cnt = (uint32_t)from->n_frames,
 		};
 	}
 	return to;
@@ -77,9 +99,13 @@ unpack_outputs(struct weir_manifest_pool *pool, const Weir__Pb__Subtask *pb)
 	if (!take(pool, pb->n_outputs, to))
 		return NULL;
 	for (i = 0; i < pb->n_outputs; i++) {
-		to[i].edge_idx = pb->outputs[i]->edge_idx;
-		to[i].consumer = pb->outputs[i]->consumer;
-		to[i].produced_seq = pb->outputs[i]->produced_seq;
+		const Weir__Pb__Output *from = pb->outputs[i];
+
+		to[i].edge_idx = from->edge_idx;
+		to[i].consumer = from->consumer;
+		to[i].produced_seq = from->produced_seq;
+		to[i].frames = unpack_frames(pool, from->frames, from->n_frames);
+		to[i].frame_cnt = (uint32_t)from->n_frames;
 	}
 	return to;
 }
@@ -193,6 +219,8 @@ unpack_edges(struct weir_manifest_pool *pool, const Weir__Pb__Manifest *pb)
 		to[i].to_idx = pb->edges[i]->to_idx;
 		to[i].input = pb->edges[i]->input;
 		to[i].partitioner = pb->edges[i]->partitioner;
+		to[i].layout = pb->edges[i]->layout;
+		to[i].alignment = pb->edges[i]->alignment;
 	}
 	return to;
 }

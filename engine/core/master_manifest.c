@@ -256,7 +256,8 @@ weir_master_manifest(struct weir_master *m, struct weir_master_checkpoint *c, ui
 				.from_idx = plan->edge[e].from,
 				.to_idx = plan->edge[e].to,
 				.input = inputs[plan->edge[e].to]++,
-				.partitioner = weir_partitioner_name(plan->edge[e].partitioner)
+				.partitioner = weir_partitioner_name(plan->edge[e].partitioner),
+				.layout = weir_layout_hash(&plan->edge[e].layout),
 			};
 	for (uint32_t o = 0; o < plan->op_cnt; o++)
 		put_operator(m, &pool, c, file_idx, o, &ops[o]);

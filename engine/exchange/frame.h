@@ -50,4 +50,7 @@ weir_frame_batch(const struct weir_layout *layout, struct weir_frame *frame,
 	}
 }
 
+/* Bytes from the header to the end of the last row or heap byte that the frame holds. */
+uint32_t weir_frame_bytes(const struct weir_layout *layout, const struct weir_frame *frame);
+
 #endif /* WEIR_ENGINE_EXCHANGE_FRAME_H */

@@ -1,5 +1,6 @@
 #include "engine/exchange/layout.h"
 
+#include "engine/base/hash.h"
 #include "engine/exchange/frame.h"
 
 static uint32_t
@@ -52,4 +53,36 @@ weir_layout_init(struct weir_layout *l, const struct weir_type *type, uint32_t d
 	l->heap_off = off;
 	l->heap_bytes = has_heap ? buffer_bytes - WEIR_FRAME_HEADROOM - off : 0;
 	return true;
+}
+
+uint64_t
+weir_layout_hash(const struct weir_layout *l)
+{
+	/* Numbers one behind the other, so that holes of a struct say nothing. */
+	uint32_t said[6 + 4 * WEIR_COLUMNS_MAX] = { l->cap,	 l->column_cnt, l->carried,
+						    l->heap_off, l->heap_bytes, l->active_cnt };
+	uint32_t cnt = 6;
+
+	for (uint32_t i = 0; i < l->active_cnt; i++) {
+		const uint32_t c = l->active[i];
+
+		said[cnt++] = c;
+		said[cnt++] = l->kind[c];
+		said[cnt++] = l->width[c];
+		said[cnt++] = l->off[c];
+	}
+	return weir_hash_bytes(said, cnt * sizeof(said[0]));
+}
+
+uint32_t
+weir_frame_bytes(const struct weir_layout *l, const struct weir_frame *frame)
+{
+	uint32_t end = sizeof(*frame);
+
+	for (uint32_t i = 0; frame->rows > 0 && i < l->active_cnt; i++) {
+		const uint32_t c = l->active[i];
+
+		end = l->off[c] + frame->rows * l->width[c];
+	}
+	return frame->heap_len > 0 ? l->heap_off + frame->heap_len : end;
 }

@@ -37,4 +37,10 @@ struct weir_layout {
 WEIR_MUST_USE bool weir_layout_init(struct weir_layout *layout, const struct weir_type *type,
 				    uint32_t demand, uint32_t buffer_bytes);
 
+/*
+ * Frames of two layouts with one hash mean the same: columns, widths, places, heap. Stands in
+ * manifests.
+ */
+uint64_t weir_layout_hash(const struct weir_layout *layout);
+
 #endif /* WEIR_ENGINE_EXCHANGE_LAYOUT_H */

@@ -9,7 +9,8 @@ fill_channels(struct sample *s)
 
 	for (p = 0; p < 2; p++)
 		for (c = 0; c < 2; c++) {
-			s->source_out[p][c] = (struct weir_manifest_output){ 0, c, 10 * p + c };
+			s->source_out[p][c] =
+				(struct weir_manifest_output){ 0, c, 10 * p + c, NULL, 0 };
 			s->count_in[c][p] = (struct weir_manifest_input){
 				.edge_idx = 0,
 				.producer = p,
@@ -19,7 +20,7 @@ fill_channels(struct sample *s)
 			};
 		}
 	for (p = 0; p < 2; p++) {
-		s->count_out[p] = (struct weir_manifest_output){ 1, 0, 100 + p };
+		s->count_out[p] = (struct weir_manifest_output){ 1, 0, 100 + p, NULL, 0 };
 		s->sink_in[p] = (struct weir_manifest_input){
 			.edge_idx = 1, .producer = p, .processed_seq = 100 + p, .watermark_ns = 9
 		};
@@ -32,8 +33,10 @@ fill_channels(struct sample *s)
 	}
 	s->sink[0].inputs = s->sink_in;
 	s->sink[0].input_cnt = 2;
-	s->edge[0] = (struct weir_manifest_edge){ 0, 1, 0, "hash" };
-	s->edge[1] = (struct weir_manifest_edge){ 1, 2, 0, "rebalance" };
+	s->edge[0] = (struct weir_manifest_edge){
+		0, 1, 0, "hash", 0x1234567890abcdefull, WEIR_EDGE_UNALIGNED
+	};
+	s->edge[1] = (struct weir_manifest_edge){ 1, 2, 0, "rebalance", 1, WEIR_EDGE_FORCED };
 }
 
 static void
@@ -105,6 +108,41 @@ fill_operators(struct sample *s)
 	s->op[2] = (struct weir_manifest_operator){
 		.id = "result", .type = "sink", .subtasks = s->sink, .subtask_cnt = 1
 	};
+}
+
+void
+sample_in_flight(struct sample *s)
+{
+	uint32_t i;
+
+	s->file[0].length += 12288;
+	s->file[1].length += 12288;
+	for (i = 0; i < 2; i++) {
+		s->frame_seg[i].seg = (struct weir_segment){
+			.kind = WEIR_SEGMENT_CHANNEL,
+			.operator_idx = i,
+			.offset = i == 0 ? 12288 : 20480,
+			.length = 12288,
+			.used = 12288,
+		};
+		s->frame_seg[i].file_idx = i;
+	}
+	s->count_seg[0] = s->seg[0];
+	s->count_seg[1] = s->frame_seg[1];
+	s->source[0].segments = s->frame_seg;
+	s->source[0].segment_cnt = 1;
+	s->count[0].segments = s->count_seg;
+	s->count[0].segment_cnt = 2;
+	/* lines 0 -> count 0: processed 7; 8 and 9 kept at the input, 10 at the output. */
+	s->in_frame[0] = (struct weir_manifest_frame){ 8, 4352, 1, 1000 };
+	s->in_frame[1] = (struct weir_manifest_frame){ 9, 8448, 1, 64 };
+	s->out_frame[0] = (struct weir_manifest_frame){ 10, 4352, 0, 4000 };
+	s->count_in[0][0].processed_seq = 7;
+	s->count_in[0][0].frames = s->in_frame;
+	s->count_in[0][0].frame_cnt = 2;
+	s->source_out[0][0].produced_seq = 10;
+	s->source_out[0][0].frames = s->out_frame;
+	s->source_out[0][0].frame_cnt = 1;
 }
 
 void

@@ -20,9 +20,14 @@ struct sample {
 	uint64_t dropped[2][2];
 	uint32_t finished_split[2];
 	uint64_t position[8];
+	struct weir_manifest_segment frame_seg[2], count_seg[2];
+	struct weir_manifest_frame in_frame[2], out_frame[1];
 };
 
 /* The sample points into itself: do not copy it. */
 void sample_init(struct sample *s);
+
+/* Put three frames in flight on the channel lines 0 -> count 0. */
+void sample_in_flight(struct sample *s);
 
 #endif /* WEIR_TESTS_UNIT_ENGINE_CHECKPOINT_SAMPLE_H */

@@ -184,8 +184,8 @@ Test(manifest, operators)
 
 Test(manifest, segments)
 {
-	s.seg[2].seg.kind = WEIR_SEGMENT_CHANNEL;
-	refused("operator \"count\" subtask 1 segment 1: kind 4 cannot be here");
+	s.seg[2].seg.kind = WEIR_SEGMENT_CHANNEL + 1;
+	refused("operator \"count\" subtask 1 segment 1: kind 5 cannot be here");
 	s.seg[0].seg.subtask = 1;
 	refused("belongs to operator 1 subtask 1");
 	s.seg[0].file_idx = 2;
@@ -228,6 +228,8 @@ Test(manifest, channels)
 	refused("channel \"lines\" 1 -> \"count\" 1: the consumer's end is missing");
 	s.count[1].output_cnt = 0;
 	refused("channel \"count\" 1 -> \"result\" 0: the producer's end is missing");
+	s.edge[1].alignment = 3;
+	refused("edge 1: unknown alignment 3");
 	s.edge[0].to_idx = 3;
 	refused("edge 0: names operator 3 of 3");
 }
@@ -242,4 +244,94 @@ Test(manifest, a_finished_subtask_may_leave_its_ends_out)
 	s.count[1].input_cnt = 0;
 	cr_assert_eq(weir_manifest_encode(&s.m, &out, &out_len, &err), 0, "%s", err.text);
 	weir_manifest_bytes_free(out);
+}
+
+Test(manifest, frames_in_flight_come_out_as_they_went_in)
+{
+	struct weir_manifest *m = NULL;
+	uint8_t *out, *again;
+	size_t out_len, again_len;
+
+	sample_in_flight(&s);
+	s.count_in[0][1].virtual_channel = false;
+	cr_assert_eq(weir_manifest_encode(&s.m, &out, &out_len, &err), 0, "%s", err.text);
+	cr_assert_eq(weir_manifest_decode(out, out_len, &m, &err), 0, "%s", err.text);
+	cr_assert_eq(m->operators[1].subtasks[0].inputs[0].frame_cnt, 2);
+	cr_assert_arr_eq(m->operators[1].subtasks[0].inputs[0].frames, s.in_frame,
+			 sizeof(s.in_frame));
+	cr_assert_arr_eq(m->operators[0].subtasks[0].outputs[0].frames, s.out_frame,
+			 sizeof(s.out_frame));
+	cr_assert_eq(m->edges[0].layout, 0x1234567890abcdefull);
+	cr_assert_eq(m->edges[1].alignment, WEIR_EDGE_FORCED);
+	cr_assert_eq(weir_manifest_encode(m, &again, &again_len, &err), 0, "%s", err.text);
+	cr_assert_eq(again_len, out_len);
+	cr_assert_arr_eq(again, out, out_len);
+	weir_manifest_bytes_free(again);
+	weir_manifest_bytes_free(out);
+	weir_manifest_destroy(m);
+}
+
+/* The sample with frames in flight, changed by the statement, is refused. */
+#define REFUSED(change, part)                                                                      \
+	do {                                                                                       \
+		sample_in_flight(&s);                                                              \
+		change;                                                                            \
+		refused(part);                                                                     \
+	} while (0)
+
+Test(manifest, the_cut_of_a_channel_with_frames)
+{
+	REFUSED(s.in_frame[1].seq = 8, "\"lines\" 0 -> \"count\" 0: the numbers of its frames");
+	REFUSED(s.count_in[0][0].processed_seq = 6, "the numbers of its frames do not follow");
+	REFUSED(s.out_frame[0].seq = 11, "the numbers of its frames do not follow");
+	REFUSED(s.count_in[0][0].frame_cnt = 1, "is not the last one that was kept");
+	REFUSED(s.edge[0].alignment = WEIR_EDGE_FORCED, "holds frames, though its edge is");
+	REFUSED(s.edge[0].alignment = WEIR_EDGE_ALIGNED, "holds frames, though its edge is");
+}
+
+Test(manifest, where_frames_lie)
+{
+	REFUSED(s.in_frame[0].segment = 2, "subtask 0 frame 8: its segment is not there");
+	REFUSED(s.in_frame[0].segment = 0, "frame 8: its segment holds no frames");
+	REFUSED(s.in_frame[0].length = 63, "frame 8: it is shorter than");
+	REFUSED(s.in_frame[0].offset = 0, "frame 8: its offset");
+	REFUSED(s.in_frame[0].offset = 4353, "frame 8: its offset");
+	REFUSED(s.in_frame[1].length = 3841, "frame 9: it leaves its segment");
+	REFUSED(s.in_frame[1].offset = UINT64_MAX - 63, "frame 9: it leaves its segment");
+	REFUSED(s.in_frame[0].length = 4097, "frames at 4352 and 8448 of segment 1 overlap");
+}
+
+Test(manifest, a_virtual_channel_has_no_producer)
+{
+	struct weir_manifest_input in[4];
+	uint8_t *out;
+	size_t out_len;
+
+	sample_in_flight(&s);
+	memcpy(in, s.count_in[0], 2 * sizeof(*in));
+	/* What was kept comes from two old channels, one of them of a producer that is no more. */
+	in[0].frames = NULL;
+	in[0].frame_cnt = 0;
+	s.source_out[0][0].produced_seq = 7;
+	s.source_out[0][0].frame_cnt = 0;
+	in[2] = (struct weir_manifest_input){ .producer = 6,
+					      .processed_seq = 7,
+					      .virtual_channel = true,
+					      .last_seq = 9,
+					      .frames = s.in_frame,
+					      .frame_cnt = 2 };
+	in[3] = in[2];
+	in[3].processed_seq = 9;
+	in[3].frame_cnt = 0;
+	s.count[0].inputs = in;
+	s.count[0].input_cnt = 4;
+	cr_assert_eq(weir_manifest_encode(&s.m, &out, &out_len, &err), 0, "%s", err.text);
+	weir_manifest_bytes_free(out);
+	in[2].last_seq = 10;
+	cr_assert_eq(weir_manifest_encode(&s.m, &out, &out_len, &err), WEIR_ERR_DATA);
+	cr_assert_not_null(strstr(err.text, "virtual channel are missing"), "%s", err.text);
+	in[2].last_seq = 9;
+	s.in_frame[1].seq = 10;
+	cr_assert_eq(weir_manifest_encode(&s.m, &out, &out_len, &err), WEIR_ERR_DATA);
+	cr_assert_not_null(strstr(err.text, "do not follow"), "%s", err.text);
 }
