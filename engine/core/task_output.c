@@ -1,0 +1,69 @@
+/* A task's outputs: frames that are open, items that lanes had no room for, events. */
+#include "engine/core/task_priv.h"
+
+bool
+weir_task_push_outputs(struct weir_task *t)
+{
+	bool all = true;
+
+	for (uint32_t e = 0; e < t->emitter_cnt; e++)
+		all &= weir_emitter_push(&t->emitters[e]);
+	return all;
+}
+
+void
+weir_task_flush(struct weir_task *t)
+{
+	for (uint32_t e = 0; e < t->emitter_cnt; e++)
+		weir_emitter_flush(&t->emitters[e]);
+}
+
+static struct weir_event *
+take_event(struct weir_task *t)
+{
+	for (uint32_t i = 0; i < WEIR_TASK_EVENTS; i++) {
+		struct weir_event *e = &t->events[t->event_next];
+
+		t->event_next = (t->event_next + 1) % WEIR_TASK_EVENTS;
+		/* E1: pairs with G1 of the consumer that let go last; the slot is not read any
+		 * more. */
+		if (atomic_load_explicit(&e->refs, memory_order_acquire) == 0)
+			return e;
+	}
+	return NULL;
+}
+
+void
+weir_task_send_event(struct weir_task *t, enum weir_item_kind kind, const struct weir_event *event)
+{
+	struct weir_event *slot;
+
+	if (t->port_cnt == 0)
+		return;
+	weir_task_flush(t);
+	slot = take_event(t);
+	/* At most a barrier, a cancel marker and two ends are on their way per checkpoint. */
+	WEIR_ASSERT(slot != NULL);
+	slot->checkpoint = event->checkpoint;
+	slot->stamp_ns = event->stamp_ns;
+	slot->timeout_ns = event->timeout_ns;
+	slot->barrier = event->barrier;
+	slot->flags = event->flags;
+	/* The lane's push publishes the slot. */
+	atomic_store_explicit(&slot->refs, t->port_cnt, memory_order_relaxed);
+	for (uint32_t e = 0; e < t->emitter_cnt; e++)
+		for (uint32_t p = 0; p < t->emitters[e].port_cnt; p++)
+			weir_port_event(&t->emitters[e].ports[p],
+					t->event_base + (uint32_t)(slot - t->events), kind);
+}
+
+bool
+weir_task_full(struct weir_operator_host *host)
+{
+	struct weir_task *t = (struct weir_task *)host;
+
+	for (uint32_t e = 0; e < t->emitter_cnt; e++)
+		if (weir_emitter_held(&t->emitters[e]) > 0)
+			return true;
+	return t->sink != NULL && !weir_text_sink_ready(t->sink, host->now_ns);
+}

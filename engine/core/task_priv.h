@@ -1,0 +1,38 @@
+#ifndef WEIR_ENGINE_CORE_TASK_PRIV_H
+#define WEIR_ENGINE_CORE_TASK_PRIV_H
+
+/* What the files of a task share: one noun each. All on the task's core. */
+
+#include "engine/core/task.h"
+
+/* task.c: an operator's or the sink's error, wherever in the chain it is. */
+void weir_task_fail_chain(struct weir_task *task, int code);
+
+/* task_output.c: offer held items to their lanes; true if none is left. */
+bool weir_task_push_outputs(struct weir_task *task);
+/* task_output.c: weir_operator_host.full: no room for rows now. */
+bool weir_task_full(struct weir_operator_host *host);
+
+/* task_work.c: begin a piece of work, of which there is none; go on with it until it is done or an
+ * operator has more than fits. */
+void weir_task_work_start(struct weir_task *task, enum weir_work work);
+void weir_task_work(struct weir_task *task);
+/* task_work.c: event time has passed watermark_ns. */
+void weir_task_watermark(struct weir_task *task, int64_t watermark_ns);
+
+/* task_barrier.c: do what the barrier handler said. */
+void weir_task_act(struct weir_task *task);
+void weir_task_send_cancel(struct weir_task *task, uint64_t id);
+/* task_barrier.c: the coordinator's trigger, for a source or a task whose upstream has finished
+ * (T31); nothing is under way. */
+void weir_task_trigger(struct weir_task *task, const struct weir_mail *mail, int64_t now_ns);
+
+/* task_input.c: read some; what came of it. */
+enum weir_regime weir_task_poll_channels(struct weir_task *task, uint64_t *rows);
+enum weir_regime weir_task_poll_source(struct weir_task *task, uint64_t *rows);
+
+/* task_end.c: all input has come; then, turn by turn, what is left to do. */
+void weir_task_end(struct weir_task *task);
+void weir_task_step_end(struct weir_task *task);
+
+#endif /* WEIR_ENGINE_CORE_TASK_PRIV_H */
