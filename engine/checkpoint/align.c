@@ -104,6 +104,12 @@ open_id(struct weir_handler *h, const struct weir_handler_event *event)
 		in->announced = false;
 		if (in->forced && !in->ended)
 			a->forced_cnt++;
+		/* R3: a channel without a producer has delivered every barrier (T31); it says
+		 * nothing about when, so no clock starts and no snapshot. */
+		if (in->virtual && !in->ended) {
+			in->state = INPUT_SYNTHETIC;
+			a->counted_cnt++;
+		}
 	}
 }
 
@@ -310,9 +316,10 @@ on_rpc(struct weir_handler *h, const struct weir_handler_event *event)
 	/* The first of several may be late; the last one in is aligned, however late. */
 	late = event->barrier == WEIR_BARRIER_TIMEOUTABLE && a->target_cnt - a->counted_cnt > 1 &&
 	       is_late(h, event->stamp_ns, event->timeout_ns);
-	if (a->target_cnt == 0) {
+	/* Nobody is left to be counted: all have ended, or are virtual. */
+	if (a->target_cnt == a->counted_cnt) {
 		weir_align_clock_start(h, event->stamp_ns);
-		a->barrier_cnt = 1;
+		a->barrier_cnt += a->barrier_cnt == 0;
 	}
 	for (uint32_t c = 0; c < h->channel_cnt; c++) {
 		const struct input *in = &h->inputs[c];

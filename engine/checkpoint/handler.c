@@ -44,8 +44,11 @@ weir_handler_create(const struct weir_handler_config *config, struct weir_error 
 	h->output_timer = config->output_timer;
 	h->output_due_ns = WEIR_HANDLER_NEVER_NS;
 	h->align.due_ns = WEIR_HANDLER_NEVER_NS;
-	for (uint32_t c = 0; c < cnt; c++)
+	for (uint32_t c = 0; c < cnt; c++) {
 		h->inputs[c].forced = config->forced != NULL && config->forced[c];
+		h->inputs[c].virtual = config->virtuals != NULL && config->virtuals[c];
+		WEIR_ASSERT(!h->inputs[c].forced || !h->inputs[c].virtual);
+	}
 	return h;
 
 short_of_memory:

@@ -39,6 +39,7 @@ struct weir_handler_config {
 	enum weir_handler_mode mode;
 	uint32_t channel_cnt;
 	const bool *forced;	 /* T33: forced-aligned channels; NULL: none; copied */
+	const bool *virtuals;	 /* R3: channels without a producer; NULL: none; copied */
 	uint32_t remember_max;	 /* T20: abort notices kept; 0: WEIR_HANDLER_REMEMBER */
 	bool finished_tasks_off; /* T16: the end of a channel aborts instead of counting */
 	bool output_timer;	 /* T10: report OUTPUT_TIMEOUT */

@@ -15,6 +15,7 @@ enum input_state {
 
 struct input {
 	bool forced;
+	bool virtual; /* nobody sends a barrier on it */
 	bool ended;
 	bool restored;	/* END_STATE was handed out */
 	bool announced; /* of the current id, not out yet */

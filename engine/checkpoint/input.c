@@ -22,6 +22,7 @@ weir_input_create(const struct weir_input_config *config, struct weir_error *err
 		.mode = config->mode,
 		.channel_cnt = config->gate.channel_cnt,
 		.forced = config->forced,
+		.virtuals = config->virtuals,
 		.remember_max = config->remember_max,
 		.finished_tasks_off = config->finished_tasks_off,
 		.output_timer = config->output_timer,

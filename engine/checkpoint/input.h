@@ -27,7 +27,8 @@ struct weir_input;
 struct weir_input_config {
 	struct weir_gate_config gate; /* closing is set from the mode */
 	enum weir_handler_mode mode;
-	const bool *forced; /* T33; NULL: none */
+	const bool *forced;   /* T33; NULL: none */
+	const bool *virtuals; /* R3; NULL: none */
 	uint32_t remember_max;
 	bool finished_tasks_off;
 	bool output_timer;

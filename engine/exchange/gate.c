@@ -727,3 +727,12 @@ weir_gate_queued(const struct weir_gate *gate, uint32_t channel)
 
 	return ch->ahead_cnt + weir_lane_count(ch->data);
 }
+
+void
+weir_gate_replace(struct weir_gate *gate, uint32_t channel, struct weir_lane *lane)
+{
+	struct channel *ch = &gate->channels[channel];
+
+	WEIR_ASSERT(lane->depth <= ch->data->depth);
+	ch->data = lane;
+}
