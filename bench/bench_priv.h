@@ -14,6 +14,8 @@
 /* --- the benches there are --- */
 
 struct bench_args;
+struct bench_setup;
+struct bench_options;
 
 struct bench_key {
 	const char *name;
@@ -31,6 +33,10 @@ struct bench_def {
 	uint32_t multiple;	      /* rows come in multiples of this */
 	const struct bench_key *keys; /* ends with a NULL name */
 	int (*side)(const struct bench_args *args, struct weir_error *err);
+	/* A bench without a reference: run a setup, print its table, and to json (may be NULL) its
+	 * objects with commas between them. NULL: pairs. */
+	int (*run)(const struct bench_setup *setup, const struct bench_options *opts, FILE *json,
+		   struct weir_error *err);
 };
 
 extern const struct bench_def *const bench_defs[]; /* ends with NULL */
@@ -69,6 +75,7 @@ int bench_side_main(int argc, char **argv);
 extern const struct bench_def bench_ring;
 extern const struct bench_def bench_fused;
 extern const struct bench_def bench_exchange;
+extern const struct bench_def bench_checkpoint;
 
 /* --- children --- */
 
@@ -149,6 +156,8 @@ WEIR_MUST_USE int bench_measure(struct bench_series *series, const struct bench_
 
 /* One line: what was measured, and the table of pairs. */
 void bench_print_table(FILE *out, const struct bench_series *series);
+/* `"environment": {...}` and a line end. */
+void bench_print_environment(FILE *out);
 /* The JSON object of one series, without a line end. */
 void bench_print_json(FILE *out, const struct bench_series *series);
 

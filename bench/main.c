@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct bench_def *const bench_defs[] = { &bench_ring, &bench_fused, &bench_exchange, NULL };
+const struct bench_def *const bench_defs[] = { &bench_ring, &bench_fused, &bench_exchange,
+					       &bench_checkpoint, NULL };
 
 const struct bench_def *
 bench_find(const char *name)
@@ -35,7 +36,8 @@ help(FILE *out)
 {
 	fputs("usage: weir bench NAME [--set key=value]... [--sweep key=a,b,c] [--pairs N]\n"
 	      "                  [--seconds S] [--cpus A,B] [--json FILE]\n\n"
-	      "weir and a hand-written program do the same work in turns; the ratio counts.\n\n",
+	      "weir and a hand-written program do the same work in turns; the ratio counts.\n"
+	      "checkpoint has no such program: it compares the modes.\n\n",
 	      out);
 	for (uint32_t i = 0; bench_defs[i] != NULL; i++) {
 		const struct bench_def *def = bench_defs[i];
@@ -187,30 +189,42 @@ plan(const struct request *r, struct bench_setup *setups, uint32_t *cnt, struct 
 }
 
 static int
-run_all(const struct request *r, const struct bench_setup *setups, uint32_t cnt, FILE *json,
-	struct weir_error *err)
+run_pairs(const struct bench_setup *setup, const struct bench_options *opts, FILE *json,
+	  struct weir_error *err)
 {
 	struct bench_series *series = calloc(1, sizeof(*series));
-	int rc = 0;
+	int rc;
 
 	if (series == NULL)
 		return weir_fail(err, WEIR_ERR_FAILED, "no memory");
-	if (json != NULL && r->sweep != NULL)
+	series->setup = *setup;
+	rc = bench_measure(series, opts, err);
+	if (rc == 0) {
+		bench_print_table(stderr, series);
+		if (json != NULL)
+			bench_print_json(json, series);
+	}
+	free(series);
+	return rc;
+}
+
+static int
+run_all(const struct request *r, const struct bench_setup *setups, uint32_t cnt, FILE *json,
+	struct weir_error *err)
+{
+	const bool list = json != NULL && (r->sweep != NULL || r->def->run != NULL);
+	int rc = 0;
+
+	if (list)
 		fputs("[\n", json);
 	for (uint32_t i = 0; rc == 0 && i < cnt; i++) {
-		series->setup = setups[i];
-		rc = bench_measure(series, &r->opts, err);
-		if (rc != 0)
-			break;
-		bench_print_table(stderr, series);
-		if (json != NULL) {
-			bench_print_json(json, series);
-			fputs(i + 1 < cnt ? ",\n" : "\n", json);
-		}
+		if (json != NULL && i > 0)
+			fputs(",\n", json);
+		rc = r->def->run != NULL ? r->def->run(&setups[i], &r->opts, json, err)
+					 : run_pairs(&setups[i], &r->opts, json, err);
 	}
-	if (json != NULL && r->sweep != NULL)
-		fputs("]\n", json);
-	free(series);
+	if (json != NULL)
+		fputs(list ? "\n]\n" : "\n", json);
 	return rc;
 }
 

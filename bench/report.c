@@ -83,8 +83,8 @@ read_line(const char *path, const char *prefix, char *text, size_t cap)
 	return found;
 }
 
-static void
-json_environment(FILE *out)
+void
+bench_print_environment(FILE *out)
 {
 	struct utsname host = { .release = "" };
 	char cpu[128] = "";
@@ -124,7 +124,7 @@ bench_print_json(FILE *out, const struct bench_series *s)
 	json_spread(out, "weir", &s->weir);
 	json_spread(out, "reference", &s->reference);
 	fprintf(out, "  \"unit\": \"%s\",\n", def->unit);
-	json_environment(out);
+	bench_print_environment(out);
 	fprintf(out, "}");
 }
 

@@ -285,6 +285,46 @@ exchange_job(struct weir_job *job, const struct weir_params *params)
 	return 0;
 }
 
+/* Hands on what it gets: a task between two exchanges. */
+static int
+relay_process(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
+{
+	(void)ctx;
+	weir_out_same(out, in);
+	return weir_out_emit(out);
+}
+
+static const struct weir_operator relay = {
+	.name = "relay",
+	.reads = 1u << KEY | 1u << VALUE | 1u << TIME | 1u << PAD,
+	.process = relay_process,
+};
+
+static uint32_t
+row_format(const struct weir_batch *in, uint32_t from, char *text, size_t cap, size_t *bytes)
+{
+	const uint32_t row = weir_row(in, from);
+
+	*bytes = (size_t)snprintf(text, cap, "%llu,%lld\n",
+				  (unsigned long long)weir_u64(in, KEY)[row],
+				  (long long)((const int64_t *)in->col[VALUE])[row]);
+	return 1;
+}
+
+static int
+checkpoint_job(struct weir_job *job, const struct weir_params *params)
+{
+	struct weir_stream *rows;
+
+	(void)params;
+	if (set_up(job) != 0)
+		return -1;
+	rows = weir_source(job, "generate", &generator);
+	rows = weir_process(weir_rebalance(rows), "relay", &relay);
+	weir_sink(weir_rebalance(rows), "result", row_format);
+	return 0;
+}
+
 weir_job_fn
 weir_bench_job(const char *name)
 {
@@ -292,5 +332,7 @@ weir_bench_job(const char *name)
 		return fused_job;
 	if (strcmp(name, "bench-exchange") == 0)
 		return exchange_job;
+	if (strcmp(name, "bench-checkpoint") == 0)
+		return checkpoint_job;
 	return NULL;
 }
