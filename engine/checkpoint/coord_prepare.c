@@ -265,7 +265,7 @@ static void
 ask_id(struct weir_coordinator *c)
 {
 	if (enter(c, WEIR_COORD_STAGE_ID))
-		weir_coord_emit(c, WEIR_COORD_DO_NEED_ID, c->next_id);
+		weir_coord_emit(c, WEIR_COORD_DO_NEED_ID, c->next_id)->request = c->prep.request;
 	else
 		id_ok(c);
 }

@@ -343,6 +343,7 @@ struct weir_coord_update {
 	uint32_t which; /* operator coordinator or hook */
 	uint64_t id;	/* checkpoint */
 	union {
+		struct weir_request request; /* NEED_ID: what the id is for */
 		struct {
 			int64_t due_ms;
 			bool periodic; /* else the expiry of .id */

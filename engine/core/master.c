@@ -1,11 +1,9 @@
 #include "engine/core/master_priv.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#define MS	      1000000
-#define ID_BLOCK      64u
-#define FINAL_REQUEST (1ull << 62)
+#define MS	 1000000
+#define ID_BLOCK 64u
 
 /* An event that waits for its turn: a step may not begin while another's updates are being done. */
 struct queued {
@@ -32,15 +30,6 @@ queue_of(struct weir_master *m)
 	return &WEIR_CONTAINER(m, struct master_box, m)->queue;
 }
 
-struct weir_master_checkpoint *
-weir_master_find(struct weir_master *m, uint64_t id)
-{
-	for (uint32_t i = 0; i < WEIR_MASTER_PENDING; i++)
-		if (m->checkpoint[i].id == id)
-			return &m->checkpoint[i];
-	return NULL;
-}
-
 void
 weir_master_fail(struct weir_master *m, const struct weir_error *err)
 {
@@ -48,106 +37,43 @@ weir_master_fail(struct weir_master *m, const struct weir_error *err)
 		return;
 	m->end = WEIR_END_FAILED;
 	m->error = *err;
-}
-
-/* ---- checkpoints ---- */
-
-static struct weir_master_checkpoint *
-checkpoint_new(struct weir_master *m, uint64_t id)
-{
-	const uint32_t cores = m->cfg.rt->cfg.plan->core_cnt;
-	struct weir_master_checkpoint *c = weir_master_find(m, 0);
-
-	/* max-concurrent and what is being given up; each ends in COMPLETE or ABORT. */
-	WEIR_ASSERT(c != NULL);
-	*c = (struct weir_master_checkpoint){ .id = id,
-					      .periodic = true,
-					      .trigger_ns = m->now_ns,
-					      .trigger_wall_ns = m->wall_ns,
-					      .triggered_ns = m->now_ns };
-	c->file = calloc(cores, sizeof(*c->file));
-	c->segments = calloc(cores, sizeof(*c->segments));
-	c->segment_cnt = calloc(cores, sizeof(*c->segment_cnt));
-	c->acks = calloc(m->cfg.rt->cfg.plan->subtask_cnt, sizeof(*c->acks));
-	WEIR_ASSERT(c->acks != NULL);
-	WEIR_ASSERT(c->file != NULL);
-	WEIR_ASSERT(c->segments != NULL);
-	WEIR_ASSERT(c->segment_cnt != NULL);
-	m->counts.triggered++;
-	return c;
-}
-
-static void
-checkpoint_free(struct weir_master *m, struct weir_master_checkpoint *c)
-{
-	for (uint32_t k = 0; k < m->cfg.rt->cfg.plan->core_cnt; k++)
-		free(c->segments[k]);
-	for (uint32_t i = 0; i < m->cfg.rt->cfg.plan->subtask_cnt; i++)
-		weir_master_ack_free(c->acks[i]);
-	free(c->acks);
-	free(c->segments);
-	free(c->segment_cnt);
-	free(c->file);
-	*c = (struct weir_master_checkpoint){ 0 };
-}
-
-static void
-checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason reason)
-{
-	struct weir_master_checkpoint *c = weir_master_find(m, id);
-	struct weir_checkpoint_done done = { .id = id };
-
-	if (c == NULL)
-		return;
-	done.kind = c->final ? "final" : c->periodic ? "periodic" : "manual";
-	done.status = reason == WEIR_REASON_NONE   ? "completed"
-		      : weir_reason_counts(reason) ? "failed"
-						   : "aborted";
-	done.reason = reason == WEIR_REASON_NONE ? "" : weir_reason_text(reason);
-	done.trigger_wall_ns = c->trigger_wall_ns;
-	done.duration_ns = m->now_ns - c->trigger_ns;
-	if (reason == WEIR_REASON_NONE) {
-		const struct weir_task_ack *a = &c->last;
-
-		done.bytes = done.full_bytes = c->bytes;
-		done.prepare_ns = c->triggered_ns - c->trigger_ns;
-		/* A task counts in turns: the one that saw the first barrier may have begun before
-		 * the trigger. */
-		done.alignment_ns = a->aligned_ns - c->triggered_ns;
-		if (a->alignment_ns < done.alignment_ns)
-			done.alignment_ns = a->alignment_ns;
-		done.start_delay_ns = a->aligned_ns - done.alignment_ns - c->triggered_ns;
-		done.sync_ns = a->frozen_ns - a->aligned_ns;
-		done.async_ns = a->posted_ns - a->frozen_ns;
-		done.finalize_ns = m->now_ns - a->posted_ns;
-		m->counts.completed++;
-		m->counts.last_id = id;
-		m->counts.last_duration_ns = done.duration_ns;
-	} else if (weir_reason_counts(reason)) {
-		m->counts.failed++;
-	} else {
-		m->counts.aborted++;
-	}
-	if (m->cfg.checkpoint_done != NULL)
-		m->cfg.checkpoint_done(m->cfg.arg, &done);
-	checkpoint_free(m, c);
+	weir_master_fail_asks(m, WEIR_REASON_TASK_FAILURE);
 }
 
 /* ---- updates of the coordinator ---- */
 
 static void
-need_id(struct weir_master *m, uint64_t id)
+need_id(struct weir_master *m, const struct weir_coord_update *u)
 {
 	struct weir_coord_event ev = { .kind = WEIR_COORD_ID_ANSWER };
+	const uint64_t id = u->id;
 	int rc = 0;
 
-	if (id + 1 > m->reserved_id) {
+	m->preparing = (struct weir_master_preparing){ .request = u->request,
+						       .trigger_ns = m->now_ns,
+						       .wall_ns = m->wall_ns };
+	if (m->covered) {
+		/* The final checkpoint is there: nothing of this job is left to be in another. */
+		ev.answer.result = WEIR_COORD_FAILED;
+	} else if (id + 1 > m->reserved_id) {
 		rc = m->cfg.reserve_ids(m->cfg.arg, id + ID_BLOCK);
 		if (rc == 0)
 			m->reserved_id = id + ID_BLOCK;
+		else
+			ev.answer.result = WEIR_COORD_FAILED_IO;
 	}
 	ev.answer.id = id;
-	ev.answer.result = rc == 0 ? WEIR_COORD_OK : WEIR_COORD_FAILED_IO;
+	weir_master_event(m, &ev);
+}
+
+/* A checkpoint's own folder is made with its manifest. */
+static void
+need_storage(struct weir_master *m, const struct weir_coord_update *u)
+{
+	struct weir_coord_event ev = { .kind = WEIR_COORD_STORAGE_ANSWER };
+
+	(void)weir_master_checkpoint_new(m, u->id);
+	ev.answer.id = u->id;
 	weir_master_event(m, &ev);
 }
 
@@ -155,10 +81,8 @@ static void
 trigger(struct weir_master *m, const struct weir_coord_update *u)
 {
 	struct weir_master_checkpoint *c = weir_master_find(m, u->id);
-	const bool at_end = m->final_asked && m->end_cnt + 0 >= m->running_cnt;
+	const bool at_end = m->final_asked && m->end_cnt >= m->running_cnt;
 
-	if (c == NULL)
-		c = checkpoint_new(m, u->id);
 	c->final = at_end;
 	c->triggered_ns = m->now_ns;
 	for (uint32_t i = 0; i < u->trigger.to.cnt; i++)
@@ -198,8 +122,10 @@ do_update(struct weir_master *m, const struct weir_coord_update *u)
 {
 	switch (u->kind) {
 	case WEIR_COORD_DO_NEED_ID:
-		(void)checkpoint_new(m, u->id);
-		need_id(m, u->id);
+		need_id(m, u);
+		break;
+	case WEIR_COORD_DO_NEED_STORAGE:
+		need_storage(m, u);
 		break;
 	case WEIR_COORD_DO_TRIGGER:
 		trigger(m, u);
@@ -208,18 +134,17 @@ do_update(struct weir_master *m, const struct weir_coord_update *u)
 		weir_master_finalize(m, weir_master_find(m, u->id));
 		break;
 	case WEIR_COORD_DO_PROMISE:
-		if (!u->promise.from_timer && u->promise.reason != WEIR_REASON_NONE)
-			m->final_asked = false; /* the last checkpoint is asked for again */
-		if (u->id != 0 && u->promise.reason != WEIR_REASON_NONE)
-			checkpoint_over(m, u->id, u->promise.reason);
+		if (!u->promise.from_timer)
+			weir_master_promise(m, u->promise.number, u->id, u->promise.reason);
 		break;
 	case WEIR_COORD_DO_COMPLETE:
+		m->covered |= weir_master_find(m, u->id)->final;
 		tell(m, &u->complete.to, WEIR_MAIL_COMPLETE, u->id);
-		checkpoint_over(m, u->id, WEIR_REASON_NONE);
+		weir_master_checkpoint_over(m, u->id, WEIR_REASON_NONE);
 		break;
 	case WEIR_COORD_DO_ABORT:
 		tell(m, &u->abort.to, WEIR_MAIL_ABORT, u->id);
-		checkpoint_over(m, u->id, u->abort.reason);
+		weir_master_checkpoint_over(m, u->id, u->abort.reason);
 		break;
 	case WEIR_COORD_DO_DELETE:
 		weir_master_delete(m, u->id, u->files.list, u->files.cnt, true);
@@ -317,7 +242,8 @@ create_coordinator(struct weir_master *m)
 		.at_least_once = m->cfg.at_least_once,
 		.finished_tasks = true,
 		.retention = m->cfg.retention,
-		.asks = WEIR_COORD_STAGE_ID | WEIR_COORD_STAGE_FINALIZE | WEIR_COORD_STAGE_DELETE,
+		.asks = WEIR_COORD_STAGE_ID | WEIR_COORD_STAGE_STORAGE | WEIR_COORD_STAGE_FINALIZE |
+			WEIR_COORD_STAGE_DELETE,
 		.history_max = 16,
 		.draw = draw,
 		.draw_arg = m,
@@ -430,12 +356,12 @@ weir_master_destroy(struct weir_master *m)
 {
 	if (m == NULL)
 		return;
+	weir_master_fail_asks(m, WEIR_REASON_CHECKPOINT_COORDINATOR_SHUTDOWN);
 	for (uint32_t i = 0; i < m->cfg.rt->cfg.plan->subtask_cnt; i++)
 		weir_master_ack_free(m->task[i].ack);
 	free(m->task);
-	for (uint32_t i = 0; i < WEIR_MASTER_PENDING; i++)
-		if (m->checkpoint[i].id != 0)
-			checkpoint_free(m, &m->checkpoint[i]);
+	while (m->checkpoints != NULL)
+		weir_master_checkpoint_free(m, m->checkpoints);
 	while (m->chains != NULL) {
 		struct weir_master_chain *next = m->chains->next;
 
@@ -475,7 +401,7 @@ step_end(struct weir_master *m)
 		return;
 	if (m->coord != NULL && !m->final_asked && m->finished_cnt < all) {
 		m->final_asked = true;
-		ev.request.number = FINAL_REQUEST + m->requests++;
+		ev.request.number = m->final_request = ++m->request_cnt;
 		ev.request.kind = WEIR_REQUEST_CHECKPOINT;
 		weir_master_event(m, &ev);
 	}

@@ -27,7 +27,7 @@ enum weir_master_end { WEIR_END_NOT_YET, WEIR_END_FINISHED, WEIR_END_FAILED, WEI
 /* One checkpoint that has ended, for report and progress; texts stand for ever. */
 struct weir_checkpoint_done {
 	uint64_t id;
-	const char *kind;   /* periodic, manual, final */
+	const char *kind;   /* periodic, manual, final, savepoint, suspend, drain */
 	const char *status; /* completed, failed, aborted */
 	const char *reason; /* "" when completed */
 	int64_t trigger_wall_ns;
@@ -64,6 +64,31 @@ struct weir_master_config {
 	void *arg;
 };
 
+/*
+ * Requests from outside (C1). Whoever asks for a checkpoint, a savepoint or a stop with savepoint
+ * comes through here, and hears of the outcome exactly once.
+ */
+struct weir_master_outcome {
+	enum weir_reason reason; /* NONE: the checkpoint is complete */
+	uint64_t id;		 /* of the checkpoint; 0: it had not got so far */
+	const char *path;	 /* where the complete one lies; NULL if it failed */
+	const char *why;	 /* more about a failure, for people; "" if there is no more */
+};
+
+struct weir_master_request {
+	/* CHECKPOINT as configured, FULL, SAVEPOINT, or a stop with savepoint (S4): SUSPEND, DRAIN
+	 */
+	enum weir_request_kind kind;
+	bool native; /* savepoints: pages of the state backend, else canonical (S1) */
+	/* savepoints: absolute path of the directory in which savepoint-<id>-<random> is made;
+	 * copied */
+	const char *dir;
+	/* Called once, by a call of this header, maybe before weir_master_request returns, at the
+	 * latest by destroy. outcome: for the call. It may make further requests. */
+	void (*done)(void *arg, const struct weir_master_outcome *outcome);
+	void *arg;
+};
+
 struct weir_master;
 
 struct weir_master *weir_master_create(const struct weir_master_config *config, int64_t now_ns,
@@ -75,6 +100,12 @@ bool weir_master_step(struct weir_master *m, int64_t now_ns, int64_t wall_ns);
 
 /* When step has something to do without mail or completions; INT64_MAX: nothing. */
 int64_t weir_master_due_ns(const struct weir_master *m);
+
+/*
+ * Ask for it. A job without checkpoints, and one that is about to end, refuses. The same request
+ * made twice is two requests: who promises to do it once per request id keeps the ids.
+ */
+void weir_master_request(struct weir_master *m, const struct weir_master_request *request);
 
 /* End the job as cancelled; cores are stopped, what is pending is aborted. */
 void weir_master_cancel(struct weir_master *m);

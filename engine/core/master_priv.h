@@ -5,8 +5,7 @@
 
 #include "engine/core/master.h"
 
-#define WEIR_MASTER_PENDING 8u /* checkpoints under way at once, aborted ones included */
-#define WEIR_MASTER_PATH    1100u
+#define WEIR_MASTER_PATH 1100u
 
 /* A data file that some checkpoint names or named; its number is what the coordinator calls it by.
  */
@@ -17,7 +16,9 @@ struct weir_master_file {
 
 /* A checkpoint being taken. */
 struct weir_master_checkpoint {
-	uint64_t id; /* 0: free */
+	struct weir_master_checkpoint *next;
+	uint64_t id;
+	enum weir_request_kind kind;
 	bool final;
 	bool periodic;
 	int64_t trigger_ns, trigger_wall_ns, triggered_ns;
@@ -37,6 +38,19 @@ struct weir_master_task {
 	bool end_of_data;
 	bool running;
 	bool precommitted;
+};
+
+/* The request that the coordinator prepares: at most one has no id yet (C4). */
+struct weir_master_preparing {
+	struct weir_request request;
+	int64_t trigger_ns, wall_ns;
+};
+
+/* A request from outside that has not had its answer. */
+struct weir_master_ask {
+	struct weir_master_ask *next;
+	uint64_t number;
+	struct weir_master_request request;
 };
 
 /* A sequence of file work, one request after the other. */
@@ -67,7 +81,9 @@ struct weir_master {
 	struct weir_master_config cfg;
 	struct weir_coordinator *coord;
 	struct weir_master_task *task;
-	struct weir_master_checkpoint checkpoint[WEIR_MASTER_PENDING];
+	struct weir_master_checkpoint *checkpoints;
+	struct weir_master_preparing preparing;
+	struct weir_master_ask *asks;
 	struct weir_master_file *file;
 	uint64_t file_cnt, file_cap;
 	struct weir_master_chain *chains;
@@ -77,9 +93,10 @@ struct weir_master {
 	uint64_t reserved_id;
 	int64_t now_ns, wall_ns, base_ns; /* base: the coordinator's time 0 */
 	uint32_t running_cnt, finished_cnt, end_cnt, precommitted_cnt;
-	uint64_t requests; /* final checkpoints asked for */
-	uint64_t final_request;
+	uint64_t request_cnt;	/* numbers given to requests */
+	uint64_t final_request; /* number of the newest for a final checkpoint */
 	bool final_asked;
+	bool covered; /* a checkpoint holds the end of all tasks */
 	bool job_running;
 	bool committing;
 	bool stopping;
@@ -93,7 +110,19 @@ struct weir_master {
 /* master.c */
 void weir_master_event(struct weir_master *m, const struct weir_coord_event *event);
 void weir_master_fail(struct weir_master *m, const struct weir_error *err);
+
+/* master_checkpoint.c: those under way */
 struct weir_master_checkpoint *weir_master_find(struct weir_master *m, uint64_t id);
+struct weir_master_checkpoint *weir_master_checkpoint_new(struct weir_master *m, uint64_t id);
+void weir_master_checkpoint_free(struct weir_master *m, struct weir_master_checkpoint *c);
+/* It has ended: counted, said, and forgotten. reason NONE: completed. */
+void weir_master_checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason reason);
+
+/* master_requests.c */
+void weir_master_promise(struct weir_master *m, uint64_t number, uint64_t id,
+			 enum weir_reason reason);
+/* Whoever still waits hears that the job is over. */
+void weir_master_fail_asks(struct weir_master *m, enum weir_reason reason);
 
 /* master_mail.c */
 struct weir_task_ack *weir_master_ack_new(const struct weir_master *m, uint32_t task);

@@ -1,0 +1,121 @@
+/*
+ * Checkpoints under way: what the master collects for each, from its trigger to its end, and the
+ * entry of the report that is made of it (K16).
+ */
+#include "engine/core/master_priv.h"
+
+#include <stdlib.h>
+
+struct weir_master_checkpoint *
+weir_master_find(struct weir_master *m, uint64_t id)
+{
+	for (struct weir_master_checkpoint *c = m->checkpoints; c != NULL; c = c->next)
+		if (c->id == id)
+			return c;
+	return NULL;
+}
+
+static const char *
+kind_text(const struct weir_master_checkpoint *c)
+{
+	switch (c->kind) {
+	case WEIR_REQUEST_SAVEPOINT:
+		return "savepoint";
+	case WEIR_REQUEST_SUSPEND:
+		return "suspend";
+	case WEIR_REQUEST_DRAIN:
+		return "drain";
+	case WEIR_REQUEST_CHECKPOINT:
+	case WEIR_REQUEST_FULL:
+		break;
+	}
+	return c->final ? "final" : c->periodic ? "periodic" : "manual";
+}
+
+struct weir_master_checkpoint *
+weir_master_checkpoint_new(struct weir_master *m, uint64_t id)
+{
+	const uint32_t cores = m->cfg.rt->cfg.plan->core_cnt;
+	struct weir_master_checkpoint *c = calloc(1, sizeof(*c));
+
+	WEIR_ASSERT(c != NULL);
+	*c = (struct weir_master_checkpoint){ .next = m->checkpoints,
+					      .id = id,
+					      .kind = m->preparing.request.kind,
+					      .periodic = m->preparing.request.periodic,
+					      .trigger_ns = m->preparing.trigger_ns,
+					      .trigger_wall_ns = m->preparing.wall_ns,
+					      .triggered_ns = m->now_ns };
+	c->file = calloc(cores, sizeof(*c->file));
+	c->segments = calloc(cores, sizeof(*c->segments));
+	c->segment_cnt = calloc(cores, sizeof(*c->segment_cnt));
+	c->acks = calloc(m->cfg.rt->cfg.plan->subtask_cnt, sizeof(*c->acks));
+	WEIR_ASSERT(c->acks != NULL);
+	WEIR_ASSERT(c->file != NULL);
+	WEIR_ASSERT(c->segments != NULL);
+	WEIR_ASSERT(c->segment_cnt != NULL);
+	m->checkpoints = c;
+	m->counts.triggered++;
+	return c;
+}
+
+void
+weir_master_checkpoint_free(struct weir_master *m, struct weir_master_checkpoint *c)
+{
+	struct weir_master_checkpoint **at = &m->checkpoints;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	for (uint32_t k = 0; k < m->cfg.rt->cfg.plan->core_cnt; k++)
+		free(c->segments[k]);
+	for (uint32_t i = 0; i < m->cfg.rt->cfg.plan->subtask_cnt; i++)
+		weir_master_ack_free(c->acks[i]);
+	free(c->acks);
+	free(c->segments);
+	free(c->segment_cnt);
+	free(c->file);
+	free(c);
+}
+
+void
+weir_master_checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason reason)
+{
+	struct weir_master_checkpoint *c = weir_master_find(m, id);
+	struct weir_checkpoint_done done = { .id = id };
+
+	if (c == NULL)
+		return;
+	done.kind = kind_text(c);
+	done.status = reason == WEIR_REASON_NONE   ? "completed"
+		      : weir_reason_counts(reason) ? "failed"
+						   : "aborted";
+	done.reason = reason == WEIR_REASON_NONE ? "" : weir_reason_text(reason);
+	done.trigger_wall_ns = c->trigger_wall_ns;
+	done.duration_ns = m->now_ns - c->trigger_ns;
+	if (reason == WEIR_REASON_NONE) {
+		const struct weir_task_ack *a = &c->last;
+
+		done.bytes = done.full_bytes = c->bytes;
+		done.prepare_ns = c->triggered_ns - c->trigger_ns;
+		/* A task counts in turns: the one that saw the first barrier may have begun before
+		 * the trigger. */
+		done.alignment_ns = a->aligned_ns - c->triggered_ns;
+		if (a->alignment_ns < done.alignment_ns)
+			done.alignment_ns = a->alignment_ns;
+		done.start_delay_ns = a->aligned_ns - done.alignment_ns - c->triggered_ns;
+		done.sync_ns = a->frozen_ns - a->aligned_ns;
+		done.async_ns = a->posted_ns - a->frozen_ns;
+		done.finalize_ns = m->now_ns - a->posted_ns;
+		m->counts.completed++;
+		m->counts.last_id = id;
+		m->counts.last_duration_ns = done.duration_ns;
+	} else if (weir_reason_counts(reason)) {
+		m->counts.failed++;
+	} else {
+		m->counts.aborted++;
+	}
+	if (m->cfg.checkpoint_done != NULL)
+		m->cfg.checkpoint_done(m->cfg.arg, &done);
+	weir_master_checkpoint_free(m, c);
+}
