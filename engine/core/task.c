@@ -114,6 +114,7 @@ weir_task_turn(struct weir_task *t, int64_t now_ns, uint64_t *rows)
 			weir_task_fail(t, &err);
 	}
 	blocked = !weir_task_push_outputs(t);
+	(void)weir_task_pay_cancel(t);
 	if (t->asked && t->work == WEIR_WORK_NONE && t->burst_at == t->burst.cnt) {
 		t->asked = false;
 		weir_task_trigger(t, &t->asked_mail, now_ns);

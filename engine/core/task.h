@@ -116,6 +116,7 @@ struct weir_task {
 	struct weir_event *events; /* WEIR_TASK_EVENTS; shared with all consumers */
 	uint32_t event_base;	   /* number of events[0] in the shared table */
 	uint32_t event_next;
+	uint64_t cancel_owed; /* marker that waits for a slot; 0: none */
 
 	enum weir_work work;
 	uint32_t work_op;

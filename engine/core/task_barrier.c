@@ -3,14 +3,6 @@
 
 #include "engine/core/core.h"
 
-void
-weir_task_send_cancel(struct weir_task *t, uint64_t id)
-{
-	const struct weir_event cancel = { .checkpoint = id };
-
-	weir_task_send_event(t, WEIR_ITEM_CANCEL, &cancel);
-}
-
 /* Do what the barrier handler says (the gate's part is done by weir_input). */
 void
 weir_task_act(struct weir_task *t)

@@ -1,6 +1,8 @@
 /* A task's outputs: frames that are open, items that lanes had no room for, events. */
 #include "engine/core/task_priv.h"
 
+#define EVENTS_OF_ENDS 2u /* slots kept for the end of data and the end of partition */
+
 bool
 weir_task_push_outputs(struct weir_task *t)
 {
@@ -16,6 +18,18 @@ weir_task_flush(struct weir_task *t)
 {
 	for (uint32_t e = 0; e < t->emitter_cnt; e++)
 		weir_emitter_flush(&t->emitters[e]);
+}
+
+/* Slots that no channel holds any more. */
+static uint32_t
+free_events(const struct weir_task *t)
+{
+	uint32_t cnt = 0;
+
+	for (uint32_t i = 0; i < WEIR_TASK_EVENTS; i++)
+		/* E2: pairs with G1; only counts, the slot is taken by E1. */
+		cnt += atomic_load_explicit(&t->events[i].refs, memory_order_relaxed) == 0;
+	return cnt;
 }
 
 static struct weir_event *
@@ -42,7 +56,7 @@ weir_task_send_event(struct weir_task *t, enum weir_item_kind kind, const struct
 		return;
 	weir_task_flush(t);
 	slot = take_event(t);
-	/* At most a barrier, a cancel marker and two ends are on their way per checkpoint. */
+	/* Barriers wait for room, markers are put off, each end is sent once. */
 	WEIR_ASSERT(slot != NULL);
 	slot->checkpoint = event->checkpoint;
 	slot->stamp_ns = event->stamp_ns;
@@ -66,4 +80,25 @@ weir_task_full(struct weir_operator_host *host)
 		if (weir_emitter_held(&t->emitters[e]) > 0)
 			return true;
 	return t->sink != NULL && !weir_text_sink_ready(t->sink, host->now_ns);
+}
+bool
+weir_task_pay_cancel(struct weir_task *t)
+{
+	const struct weir_event cancel = { .checkpoint = t->cancel_owed };
+
+	if (t->cancel_owed != 0 && free_events(t) <= EVENTS_OF_ENDS)
+		return false;
+	if (t->cancel_owed != 0)
+		weir_task_send_event(t, WEIR_ITEM_CANCEL, &cancel);
+	t->cancel_owed = 0;
+	return free_events(t) > EVENTS_OF_ENDS + 1;
+}
+
+void
+weir_task_send_cancel(struct weir_task *t, uint64_t id)
+{
+	/* T15: the marker of an id ends every older one too. */
+	if (id > t->cancel_owed)
+		t->cancel_owed = id;
+	(void)weir_task_pay_cancel(t);
 }

@@ -13,6 +13,13 @@ bool weir_task_push_outputs(struct weir_task *task);
 /* task_output.c: weir_operator_host.full: no room for rows now. */
 bool weir_task_full(struct weir_operator_host *host);
 
+/* task_output.c: tell everybody downstream that a checkpoint is given up: now, or as soon as the
+ * consumers have let go of older events; markers that wait become one, the newest. */
+void weir_task_send_cancel(struct weir_task *task, uint64_t id);
+/* task_output.c: send a marker that waits. False: a barrier has to wait, consumers hold all slots
+ * but the last. */
+bool weir_task_pay_cancel(struct weir_task *task);
+
 /* task_work.c: begin a piece of work, of which there is none; go on with it until it is done or an
  * operator has more than fits. */
 void weir_task_work_start(struct weir_task *task, enum weir_work work);
@@ -22,7 +29,6 @@ void weir_task_watermark(struct weir_task *task, int64_t watermark_ns);
 
 /* task_barrier.c: do what the barrier handler said. */
 void weir_task_act(struct weir_task *task);
-void weir_task_send_cancel(struct weir_task *task, uint64_t id);
 /* task_barrier.c: the coordinator's trigger, for a source or a task whose upstream has finished
  * (T31); nothing is under way. */
 void weir_task_trigger(struct weir_task *task, const struct weir_mail *mail, int64_t now_ns);

@@ -7,6 +7,7 @@
  */
 #include "engine/base/plant.h"
 #include "engine/core/core.h"
+#include "engine/core/task_priv.h"
 
 #include <string.h>
 
@@ -129,13 +130,11 @@ freeze(struct weir_task *t)
 static void
 decline(struct weir_task *t, uint64_t id)
 {
-	const struct weir_event cancel = { .checkpoint = id };
-
 	weir_core_post(t->core, &(struct weir_mail){ .kind = WEIR_MAIL_DECLINE,
 						     .task = t->number,
 						     .id = id,
 						     .flags = WEIR_ABORT_SUBSUMED });
-	weir_task_send_event(t, WEIR_ITEM_CANCEL, &cancel);
+	weir_task_send_cancel(t, id);
 }
 
 bool
@@ -156,6 +155,9 @@ weir_task_snapshot(struct weir_task *t, int64_t now_ns)
 		decline(t, u->id);
 		return true;
 	}
+	/* Checkpoints that expire one after the other leave barriers behind in slow channels. */
+	if (t->port_cnt > 0 && !weir_task_pay_cancel(t))
+		return false;
 	if (has_states(t) && !weir_core_snapshot_open(t->core, u->id))
 		return false;
 	a = free_ack(t);
@@ -230,6 +232,11 @@ weir_task_snapshot_step(struct weir_task *t, int64_t now_ns)
 	(void)now_ns;
 	if (t->snapshot == 0)
 		return WEIR_REGIME_IDLE;
+	if (t->state == WEIR_TASK_FAILED) {
+		/* The core's file may be sealed without it by now. */
+		weir_task_snapshot_abandon(t);
+		return WEIR_REGIME_IDLE;
+	}
 	if (t->ack->has_file && t->sliced != t->snapshot) {
 		if (!slice(t))
 			return WEIR_REGIME_SNAPSHOT;

@@ -449,9 +449,11 @@ write_done(struct weir_text_sink *s, uint32_t i)
 	struct buffer *b = &s->buffer[i];
 
 	if (s->write[i].result < 0) {
-		temp_path(s, &b->file->name, s->path);
+		char path[WEIR_SINK_PATH_MAX]; /* a request under way uses that of the sink */
+
+		temp_path(s, &b->file->name, path);
 		fail(s, s->write[i].result, "write",
-		     s->cfg.mode == WEIR_SINK_STDOUT ? "standard output" : s->path);
+		     s->cfg.mode == WEIR_SINK_STDOUT ? "standard output" : path);
 	}
 	b->in_flight = false;
 	b->file->writes--;

@@ -204,6 +204,8 @@ main(int argc, char **argv)
 	}
 	if (!parse(argc, argv, &o))
 		return usage();
+	if (o.one)
+		setvbuf(stdout, NULL, _IOLBF, 0); /* what an abort leaves */
 	printf("weir sim %s %s", WEIR_VERSION, SIM_COMMIT);
 	if (o.one)
 		printf(", seed %llu", (unsigned long long)o.first);
@@ -214,6 +216,5 @@ main(int argc, char **argv)
 	       plant_names[weir_plant_chosen]);
 	if (!o.one)
 		return run_range(&o);
-	setvbuf(stdout, NULL, _IOLBF, 0);
 	return sim_run(o.first, true) ? 0 : 1;
 }
