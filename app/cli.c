@@ -18,6 +18,18 @@ static const struct option_info options[WEIR_OPT_CNT] = {
 	[WEIR_OPT_SET] = { "set", "KEY=VALUE", "one key; wins over the file, may be repeated" },
 	[WEIR_OPT_REPORT] = { "report", "FILE", "write the run's report there, as JSON" },
 	[WEIR_OPT_JSON] = { "json", NULL, "print JSON" },
+	[WEIR_OPT_FULL] = { "full", NULL, "refer to no older file" },
+	[WEIR_OPT_INCREMENTAL] = { "incremental", NULL, "only what has changed, where it can" },
+	[WEIR_OPT_NATIVE] = { "native", NULL, "pages as the state backend has them (default)" },
+	[WEIR_OPT_CANONICAL] = { "canonical", NULL,
+				 "sorted entries, independent of the state backend" },
+	[WEIR_OPT_SUSPEND] = { "suspend", NULL, "stop where the input is now (default)" },
+	[WEIR_OPT_DRAIN] = { "drain", NULL,
+			     "end the input first: all windows fire; the job is over for good" },
+	[WEIR_OPT_SAVEPOINT] = { "savepoint", "DIR",
+				 "where the savepoint goes; else savepoint.dir" },
+	[WEIR_OPT_REQUEST_ID] = { "request-id", "ID",
+				  "asked again with the same id, the first outcome is given" },
 	[WEIR_OPT_HELP] = { "help", NULL, "this text" },
 };
 

@@ -1,6 +1,7 @@
 #include "app/checkpoint/cmd_checkpoint.h"
 #include "app/cli.h"
 #include "app/commands.h"
+#include "app/control/cmd_control.h"
 #include "app/spawn.h"
 #include "bench/bench.h"
 
@@ -41,6 +42,23 @@ static const char *const exit_codes[] = {
 	NULL,
 };
 
+#define COMMAND_OPTIONS (CONFIG_OPTIONS | WEIR_OPT(REQUEST_ID) | WEIR_OPT(JSON))
+
+static const char *const running_job[] = {
+	"JOB is the job.name of the run. Its socket is found by checkpoint.dir (--set, --config, "
+	"or",
+	"./weir-checkpoints), of a run without checkpoints in $XDG_RUNTIME_DIR/weir or",
+	"/tmp/weir-UID; of several runs of one name, JOB@PROCESS is one. The command waits and "
+	"prints",
+	"the outcome: number and path, or the reason why not.",
+	"exit codes: 0 done; 64 usage; 69 no such job runs, or it cannot now; 70 it failed; 74 "
+	"I/O;",
+	"78 no directory for the savepoint. A run that is stopped ends with 0, a cancelled one "
+	"with "
+	"143.",
+	NULL,
+};
+
 static const struct weir_command commands[] = {
 	{ "run", NULL, "JOB", "run a job here", 1, 1, CONFIG_OPTIONS | WEIR_OPT(REPORT), exit_codes,
 	  weir_cmd_run, NULL },
@@ -57,6 +75,18 @@ static const struct weir_command commands[] = {
 	  WEIR_OPT(JSON) | WEIR_OPT(HELP), NULL, checkpoint_inspect, NULL },
 	{ "verify", "checkpoint", "PATH", "read and check every byte that a chk-n uses", 1, 1,
 	  WEIR_OPT(JSON) | WEIR_OPT(HELP), NULL, checkpoint_verify, NULL },
+	{ "trigger", NULL, "JOB", "a checkpoint of a running job, now", 1, 1,
+	  COMMAND_OPTIONS | WEIR_OPT(FULL) | WEIR_OPT(INCREMENTAL), running_job, weir_cmd_trigger,
+	  NULL },
+	{ "savepoint", NULL, "JOB [DIR]", "a savepoint of a running job", 1, 2,
+	  COMMAND_OPTIONS | WEIR_OPT(NATIVE) | WEIR_OPT(CANONICAL), running_job, weir_cmd_savepoint,
+	  NULL },
+	{ "stop", NULL, "JOB", "stop a running job with a savepoint", 1, 1,
+	  COMMAND_OPTIONS | WEIR_OPT(SUSPEND) | WEIR_OPT(DRAIN) | WEIR_OPT(SAVEPOINT) |
+		  WEIR_OPT(NATIVE) | WEIR_OPT(CANONICAL),
+	  running_job, weir_cmd_stop, NULL },
+	{ "cancel", NULL, "JOB", "end a running job at once", 1, 1, COMMAND_OPTIONS, running_job,
+	  weir_cmd_cancel, NULL },
 	{ "bench", NULL, "NAME", "weir against hand-written programs, in turns", 0, 1, 0, NULL,
 	  NULL, weir_bench_main },
 	{ "jobs", NULL, "", "the jobs that ship", 0, 0, WEIR_OPT(HELP), NULL, weir_cmd_jobs, NULL },

@@ -45,6 +45,7 @@ on_running(struct weir_supervisor *s, json_t *message)
 	if (json_is_object(restored))
 		weir_display_line(&s->display, "running, restored from %s",
 				  text_of(restored, "path"));
+	weir_run_control_running(s);
 }
 
 static void
@@ -85,6 +86,8 @@ on_message(struct weir_supervisor *s, json_t *message)
 		warn(s, text_of(message, "text"));
 	else if (strcmp(type, "log") == 0)
 		weir_display_line(&s->display, "%s", text_of(message, "text"));
+	else if (strcmp(type, "outcome") == 0)
+		weir_run_control_outcome(s, message);
 	else if (strcmp(type, "error") == 0)
 		on_error(s, message);
 	else if (strcmp(type, "finished") == 0)
@@ -103,10 +106,10 @@ drain_link(struct weir_supervisor *s)
 	}
 }
 
-/* Ctrl-C or a plea to end: the first cancels, a second does not wait. */
-static void
-on_cancel(struct weir_supervisor *s, int signal_number, bool worker_runs)
+void
+weir_supervisor_cancel(struct weir_supervisor *s, int signal_number)
 {
+	const struct weir_watched *a = &s->attempt;
 	json_t *message;
 
 	if (s->cancel_signal != 0) {
@@ -116,7 +119,7 @@ on_cancel(struct weir_supervisor *s, int signal_number, bool worker_runs)
 	s->cancel_signal = signal_number;
 	s->kill_at_ns = weir_supervisor_now_ns() + CANCEL_PATIENCE_NS;
 	weir_display_line(&s->display, "cancelling");
-	if (!worker_runs)
+	if (a->pid == 0 || a->reaped)
 		return;
 	message = json_pack("{s:s}", "type", "cancel");
 	(void)weir_link_send(&s->attempt.link, message);
@@ -124,13 +127,13 @@ on_cancel(struct weir_supervisor *s, int signal_number, bool worker_runs)
 }
 
 static void
-read_signals(struct weir_supervisor *s, bool worker_runs)
+read_signals(struct weir_supervisor *s)
 {
 	struct signalfd_siginfo info;
 
 	while (read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo != SIGCHLD)
-			on_cancel(s, (int)info.ssi_signo, worker_runs);
+			weir_supervisor_cancel(s, (int)info.ssi_signo);
 	}
 }
 
@@ -145,23 +148,26 @@ reap(struct weir_watched *a)
 	a->reaped = pid == a->pid;
 }
 
-/* Sleep until something happens or until_ns; < 0: no limit. */
+/* Sleep until something happens or until_ns (INT64_MAX: no limit); takes signals and commands. */
 static void
 wait_for(struct weir_supervisor *s, int link_fd, int64_t until_ns)
 {
-	struct pollfd fds[2] = { { .fd = s->signal_fd, .events = POLLIN },
-				 { .fd = link_fd, .events = POLLIN } };
+	struct weir_control_server *control = s->control.server;
+	struct pollfd fds[3] = { { .fd = s->signal_fd, .events = POLLIN },
+				 { .fd = link_fd, .events = POLLIN },
+				 { .fd = control != NULL ? weir_control_fd(control) : -1,
+				   .events = POLLIN } };
+	const int64_t due = control != NULL ? weir_control_due_ns(control) : INT64_MAX;
+	int64_t ns = (due < until_ns ? due : until_ns) - weir_supervisor_now_ns();
 	struct timespec left;
-	int64_t ns = until_ns - weir_supervisor_now_ns();
 
-	if (until_ns < 0) {
-		(void)poll(fds, 2, -1);
-		return;
-	}
 	ns = ns < 0 ? 0 : ns;
 	left.tv_sec = ns / 1000000000;
 	left.tv_nsec = ns % 1000000000;
-	(void)ppoll(fds, 2, &left, NULL);
+	(void)ppoll(fds, 3, &left, NULL);
+	read_signals(s);
+	if (control != NULL)
+		weir_control_step(control, weir_supervisor_now_ns());
 }
 
 /* Watch the worker until it is gone and all it said is read. */
@@ -171,8 +177,8 @@ watch(struct weir_supervisor *s)
 	struct weir_watched *a = &s->attempt;
 
 	while (!a->reaped) {
-		wait_for(s, a->link.ended ? -1 : a->link.fd, s->cancel_signal ? s->kill_at_ns : -1);
-		read_signals(s, true);
+		wait_for(s, a->link.ended ? -1 : a->link.fd,
+			 s->cancel_signal != 0 ? s->kill_at_ns : INT64_MAX);
 		drain_link(s);
 		if (s->cancel_signal != 0 && weir_supervisor_now_ns() >= s->kill_at_ns) {
 			kill(a->pid, SIGKILL);
@@ -182,6 +188,7 @@ watch(struct weir_supervisor *s)
 	}
 	drain_link(s);
 	weir_link_close(&a->link);
+	weir_run_control_lost(s);
 }
 
 /* How the attempt ended, as an exit code and a text; 0: well. */
@@ -251,10 +258,8 @@ pause_before_restart(struct weir_supervisor *s, int64_t delay_ns)
 {
 	const int64_t until = weir_supervisor_now_ns() + delay_ns;
 
-	while (s->cancel_signal == 0 && weir_supervisor_now_ns() < until) {
+	while (s->cancel_signal == 0 && weir_supervisor_now_ns() < until)
 		wait_for(s, -1, until);
-		read_signals(s, false);
-	}
 	return s->cancel_signal == 0;
 }
 
@@ -274,6 +279,14 @@ try_again(struct weir_supervisor *s, int code)
 	const char *why;
 
 	weir_display_line(&s->display, "attempt %u failed: %s", s->launch.run_attempt, a->err.text);
+	if (s->control.saved != NULL) {
+		/* S4: output may be committed up to the savepoint: no older checkpoint will do. */
+		weir_display_line(&s->display,
+				  "the savepoint is complete, but the job did not finish: restore "
+				  "from %s",
+				  s->control.saved_path);
+		return false;
+	}
 	if (!weir_restart_next(&s->restart, &end, &delay_ns, &why)) {
 		weir_display_line(&s->display, "no restart: %s", why);
 		return false;
@@ -357,6 +370,8 @@ prepare(struct weir_supervisor *s, const char *report_path, struct weir_error *e
 		rc = weir_spawn_config(&s->session->cfg, &s->config_fd, err);
 	if (rc == 0)
 		rc = weir_run_try_report(report_path, err);
+	if (rc == 0)
+		weir_run_open_control(s);
 	return rc;
 }
 
@@ -401,6 +416,7 @@ weir_supervise(struct weir_session *session, const char *report_path)
 		weir_run_apply_retention(&s, state);
 		weir_run_finish(&s, rc, state, report_path);
 	}
+	weir_run_close_control(&s, rc, state);
 	weir_job_dir_close(&s.dir);
 	if (s.config_fd >= 0)
 		close(s.config_fd);

@@ -9,6 +9,7 @@
 #include "app/report.h"
 #include "app/restart.h"
 #include "app/session.h"
+#include "app/supervisor_control.h"
 #include "app/worker.h"
 
 #include <sys/types.h>
@@ -45,6 +46,7 @@ struct weir_supervisor {
 	int cancel_signal; /* SIGINT, SIGTERM; 0: nobody asked */
 	int64_t kill_at_ns;
 	struct weir_watched attempt;
+	struct weir_run_control control;
 };
 
 /* Monotonic. */
@@ -56,6 +58,10 @@ weir_supervisor_now_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
+
+/* supervisor.c: end the run as signal_number would: the first call cancels, a second does not wait.
+ */
+void weir_supervisor_cancel(struct weir_supervisor *s, int signal_number);
 
 /* run_folder.c: make and lock the job's folder, find what it holds. */
 WEIR_MUST_USE int weir_run_open_folder(struct weir_supervisor *s, struct weir_error *err);
