@@ -316,6 +316,7 @@ control_loop(struct weir_attempt_run *a, struct weir_error *err)
 			cancel_ns = now;
 			if (weir_worker_poll_cancel(a->link))
 				weir_master_cancel(a->master);
+			weir_attempt_commands(a);
 		}
 		if (!any)
 			sleep_a_little(a, now, busy_ns);

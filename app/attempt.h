@@ -44,6 +44,9 @@ WEIR_MUST_USE int weir_attempt_restore(struct weir_attempt_run *a, struct weir_e
 /* attempt_restore.c: strays of earlier attempts in the output directory. */
 WEIR_MUST_USE int weir_attempt_sweep_output(struct weir_attempt_run *a, struct weir_error *err);
 
+/* attempt_commands.c: hand commands from outside to the master. */
+void weir_attempt_commands(struct weir_attempt_run *a);
+
 /* attempt_stats.c: the parts of the report that this attempt knows. */
 json_t *weir_attempt_statistics(struct weir_attempt_run *a);
 json_t *weir_attempt_checkpoint(const struct weir_checkpoint_done *done);

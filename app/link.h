@@ -5,8 +5,9 @@
  * The line between the supervisor and its worker: a socket pair that carries messages, each a
  * length (32 bits, little-endian) and that many bytes of JSON, an object with a "type".
  *
- *   worker -> supervisor   running, progress, checkpoint, statistics, warning, log, error, finished
- *   supervisor -> worker   cancel
+ *   worker -> supervisor   running, progress, checkpoint, statistics, warning, log, error,
+ * finished, outcome (of a request, by its number) supervisor -> worker   cancel, request (a command
+ * of app/control/command.h and a number)
  *
  * The end of the line says that the other side is gone. It is for control only: a message is some
  * hundred bytes, a few a second.

@@ -181,6 +181,7 @@ weir_worker_start(int argc, char **argv)
 	if (rc == 0)
 		rc = weir_worker_main(&session, &launch, &link);
 	weir_session_close(&session);
+	json_decref(link.commands);
 	weir_link_close(&link.link);
 	return rc;
 }

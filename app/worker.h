@@ -12,6 +12,7 @@
  * that is gone takes the worker with it (SIGKILL by the kernel); sends then have no effect.
  */
 
+#include "app/control/command.h"
 #include "app/session.h"
 #include "engine/base/error.h"
 
@@ -78,6 +79,14 @@ void weir_worker_finished(struct weir_worker_link *link, const char *state);
 
 /* Has the supervisor asked to cancel? Costs a system call. */
 bool weir_worker_poll_cancel(struct weir_worker_link *link);
+
+/* The next command that weir_worker_poll_cancel came across, or NULL. *number is what its outcome
+ * is called. Control thread. */
+bool weir_worker_take_command(struct weir_worker_link *link, struct weir_control_command *command,
+			      uint64_t *number);
+
+/* The outcome of a command, once; outcome as weir_control_outcome makes it. */
+void weir_worker_outcome(struct weir_worker_link *link, uint64_t number, json_t *outcome);
 
 /* Readable when weir_worker_poll_cancel has something to say: for a poll() of the control thread.
  */

@@ -66,6 +66,14 @@ weir_worker_finished(struct weir_worker_link *link, const char *state)
 	send_message(link, json_pack("{s:s, s:s}", "type", "finished", "state", state));
 }
 
+static void
+keep_command(struct weir_worker_link *link, json_t *message)
+{
+	if (link->commands == NULL)
+		link->commands = json_array();
+	json_array_append(link->commands, message);
+}
+
 bool
 weir_worker_poll_cancel(struct weir_worker_link *link)
 {
@@ -75,9 +83,36 @@ weir_worker_poll_cancel(struct weir_worker_link *link)
 		const char *type = json_string_value(json_object_get(message, "type"));
 
 		link->cancelled = type != NULL && strcmp(type, "cancel") == 0;
+		if (type != NULL && strcmp(type, "request") == 0)
+			keep_command(link, message);
 		json_decref(message);
 	}
 	return link->cancelled;
+}
+
+bool
+weir_worker_take_command(struct weir_worker_link *link, struct weir_control_command *command,
+			 uint64_t *number)
+{
+	json_t *message = link->commands != NULL ? json_array_get(link->commands, 0) : NULL;
+	struct weir_error err;
+
+	if (message == NULL)
+		return false;
+	*number = (uint64_t)json_integer_value(json_object_get(message, "number"));
+	json_object_del(message, "type");
+	json_object_del(message, "number");
+	/* The supervisor parsed the same object. */
+	WEIR_ASSERT(weir_command_parse(message, command, &err) == 0);
+	json_array_remove(link->commands, 0);
+	return true;
+}
+
+void
+weir_worker_outcome(struct weir_worker_link *link, uint64_t number, json_t *outcome)
+{
+	send_message(link, json_pack("{s:s, s:I, s:o}", "type", "outcome", "number",
+				     (json_int_t)number, "outcome", outcome));
 }
 
 int

@@ -8,7 +8,8 @@
 
 struct weir_worker_link {
 	struct weir_link link;
-	bool cancelled; /* control thread only */
+	bool cancelled;	  /* control thread only */
+	json_t *commands; /* array; control thread only; NULL: none yet */
 };
 
 #endif /* WEIR_APP_WORKER_LINK_H */

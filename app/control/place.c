@@ -54,7 +54,7 @@ weir_control_path_runtime(struct weir_path *path, const char *job, long pid, str
 
 	(void)weir_control_runtime(folder);
 	rc = make_private(folder[0].text, err);
-	if (rc == 0 && snprintf(path->text, sizeof(path->text), "%s/%s@%ld", folder[0].text, job,
+	if (rc == 0 && snprintf(path->text, sizeof(path->text), "%s/%.60s@%ld", folder[0].text, job,
 				pid) >= (int)sizeof(path->text))
 		rc = weir_fail(err, WEIR_ERR_CONFIG, "%s: the path is too long", folder[0].text);
 	return rc;

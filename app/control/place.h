@@ -30,7 +30,7 @@ WEIR_MUST_USE int weir_control_path_job(struct weir_path *path, const char *job_
  * makes its own. Returns how many. */
 uint32_t weir_control_runtime(struct weir_path folder[static 2]);
 
-/* "<runtime>/<job>@<pid>"; makes the folder. */
+/* "<runtime>/<job>@<pid>", of the job's name the first 60 bytes; makes the folder. */
 WEIR_MUST_USE int weir_control_path_runtime(struct weir_path *path, const char *job, long pid,
 					    struct weir_error *err);
 

@@ -39,6 +39,24 @@ check_job_name(struct weir_config *cfg)
 				      name);
 }
 
+/* What to do with the thing that is restored needs one: R9, S6, S7. */
+static void
+check_restore(struct weir_config *cfg)
+{
+	const bool none = strcmp(cfg->restore_from, "none") == 0;
+
+	if (cfg->restore_ignore_in_flight && (none || strcmp(cfg->restore_from, "latest") == 0))
+		weir_config_error_key(cfg, WEIR_KEY_restore_ignore_in_flight, NULL,
+				      "it loses rows: restore.from must name the checkpoint by its "
+				      "path");
+	if (cfg->restore_claim && none)
+		weir_config_error_key(cfg, WEIR_KEY_restore_claim, NULL,
+				      "there is nothing to claim: restore.from is none");
+	if (cfg->restore_claim && cfg->checkpoint_interval == 0)
+		weir_config_error_key(cfg, WEIR_KEY_restore_claim, NULL,
+				      "with checkpoint.interval 0 nothing would ever replace it");
+}
+
 static void
 check_keys(struct weir_config *cfg)
 {
@@ -48,6 +66,7 @@ check_keys(struct weir_config *cfg)
 				      "%llu is a multiple of %u, the step within a group",
 				      (unsigned long long)cfg->job_out_of_order_group,
 				      OUT_OF_ORDER_STEP);
+	check_restore(cfg);
 	if (cfg->restart_max_backoff < cfg->restart_initial_backoff) {
 		const enum weir_config_key key =
 			weir_config_is_set(cfg, WEIR_KEY_restart_max_backoff)

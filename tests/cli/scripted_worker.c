@@ -13,12 +13,13 @@
  *   pending-abort   a pending checkpoint, then abort
  *   abort, kill     die by SIGABRT, SIGKILL
  *   silent          exit 0 without a word
- *   wait            until cancelled, then CANCELED
+ *   wait            until cancelled, then CANCELED; answers commands
  *   deaf            for ever, whatever is asked
  *   garbage         a message that is none, then exit 0
  *   0..255          say an error with this code and exit with it
  */
 
+#include "app/control/server.h"
 #include "app/worker_link.h"
 #include "weir/weir.h"
 
@@ -114,11 +115,43 @@ say_checkpoint(struct weir_worker_link *link, uint64_t id, const char *status)
 					       status, "duration_ms", 2.5));
 }
 
+/* Commands end at once; true: it was a stop, and the job is over. A directory says how it goes:
+ * /fail: it does not; /lost: the worker dies with the savepoint complete; /mute: no answer. */
+static bool
+answer_commands(struct weir_worker_link *link)
+{
+	struct weir_control_command c;
+	static uint64_t id = 100;
+	uint64_t number;
+
+	while (weir_worker_take_command(link, &c, &number)) {
+		const bool fail = strcmp(c.directory, "/fail") == 0;
+
+		if (strcmp(c.directory, "/mute") == 0)
+			continue;
+		weir_worker_outcome(link, number,
+				    weir_control_outcome(fail ? 74 : 0, fail ? 0 : ++id,
+							 fail ? NULL : "/somewhere/it-is",
+							 fail ? "IO_EXCEPTION" : "",
+							 fail ? "no space" : ""));
+		if (strcmp(c.directory, "/lost") == 0)
+			abort();
+		if (c.kind != WEIR_COMMAND_STOP || fail)
+			continue;
+		weir_worker_finished(link, c.drain ? "FINISHED" : "SUSPENDED");
+		return true;
+	}
+	return false;
+}
+
 static int
 wait_for_cancel(struct weir_worker_link *link, bool deaf)
 {
-	while (deaf || !weir_worker_poll_cancel(link))
+	while (deaf || !weir_worker_poll_cancel(link)) {
+		if (answer_commands(link))
+			return 0;
 		usleep(2000);
+	}
 	weir_worker_finished(link, "CANCELED");
 	return 0;
 }
