@@ -84,6 +84,7 @@ open_host(struct weir_attempt_run *a, struct weir_error *err)
 					.io = io[cfg->io_backend],
 					.control_cpus = control,
 					.control_cnt = cfg->control_cores.cnt,
+					.more_frames = weir_recovery_frame_cnt(a->recovery),
 					.checkpoints = a->checkpoints,
 					.files = strcmp(cfg->job_output, "null") != 0 };
 	int rc;
@@ -148,6 +149,7 @@ make_runtime(struct weir_attempt_run *a, struct weir_error *err)
 		.at_least_once = cfg->checkpoint_mode == WEIR_CFG_MODE_AT_LEAST_ONCE,
 		.linger_ns = cfg->exchange_linger,
 		.segment_max = WEIR_HOST_SEGMENTS_MAX,
+		.recovery = a->recovery,
 		.splits = a->splits,
 		.warn = reader_warning,
 		.warn_arg = a,
@@ -257,10 +259,11 @@ say_running(struct weir_attempt_run *a)
 
 		for (uint32_t f = 0; f < a->restored->file_cnt; f++)
 			bytes += a->restored->files[f].length;
-		restored = json_pack("{s:I, s:o, s:i, s:I}", "checkpoint",
+		restored = json_pack("{s:I, s:o, s:I, s:I}", "checkpoint",
 				     (json_int_t)a->restored->checkpoint_id, "path",
-				     weir_link_text(a->launch->restore), "frames_in_flight", 0,
-				     "bytes", (json_int_t)bytes);
+				     weir_link_text(a->launch->restore), "frames_in_flight",
+				     (json_int_t)weir_recovery_in_flight(a->recovery), "bytes",
+				     (json_int_t)bytes);
 	}
 	weir_worker_running(a->link, restored);
 	weir_worker_statistics(a->link, weir_attempt_statistics(a));
@@ -350,6 +353,7 @@ tear_down(struct weir_attempt_run *a, bool finished)
 	weir_host_close_io(&a->host);
 	weir_master_destroy(a->master);
 	weir_runtime_destroy(a->rt);
+	weir_recovery_destroy(a->recovery);
 	for (uint32_t i = 0; i < a->enumerator_cnt; i++)
 		weir_enumerator_fini(&a->enumerators[i]);
 	free(a->enumerators);

@@ -24,6 +24,7 @@ struct weir_attempt_run {
 	struct weir_runtime *rt;
 	struct weir_master *master;
 	struct weir_manifest *restored; /* NULL: from the beginning */
+	struct weir_recovery *recovery; /* its frames in flight; NULL: none */
 	struct weir_manifest **own;	/* this run's checkpoints of earlier attempts */
 	uint32_t own_cnt;
 	bool checkpoints;

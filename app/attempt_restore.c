@@ -46,6 +46,22 @@ find_own(struct weir_attempt_run *a, struct weir_error *err)
 	return 0;
 }
 
+/* R3: where frames wait in front of an operator, it has channels to take them from. */
+static int
+find_in_flight(struct weir_attempt_run *a, struct weir_error *err)
+{
+	const char *heads[WEIR_OPERATORS_MAX * 2];
+	const uint32_t cnt = weir_recovery_heads(a->restored, heads, WEIR_ARRAY_CNT(heads));
+
+	if (cnt == 0)
+		return 0;
+	if (weir_session_replan(a->session, heads, cnt) != 0)
+		return weir_fail(err, WEIR_ERR_CONFIG, "there is no plan for it");
+	a->plan = a->session->plan;
+	a->recovery = weir_recovery_create(a->plan, a->restored, err);
+	return a->recovery == NULL ? err->code : 0;
+}
+
 int
 weir_attempt_find(struct weir_attempt_run *a, struct weir_error *err)
 {
@@ -66,6 +82,8 @@ weir_attempt_find(struct weir_attempt_run *a, struct weir_error *err)
 		if (rc == WEIR_ERR_DATA)
 			rc = weir_stored_name_older(a->launch->restore, err);
 		if (rc == 0)
+			rc = find_in_flight(a, err);
+		if (rc == 0)
 			rc = weir_restore_check(a->plan, a->restored, err);
 		if (rc == 0)
 			rc = weir_stored_settle(a->launch->restore, err);
@@ -82,6 +100,7 @@ weir_attempt_find(struct weir_attempt_run *a, struct weir_error *err)
 struct load {
 	struct weir_runtime *rt;
 	const struct weir_manifest *m;
+	const struct weir_snap_file *files; /* one per file of the manifest */
 };
 
 static int
@@ -90,8 +109,7 @@ load_part(void *arg, const struct weir_snap_file *file, const struct weir_segmen
 {
 	const struct load *l = arg;
 
-	(void)file;
-	return weir_restore_segment(l->rt, l->m, seg, bytes, err);
+	return weir_restore_segment(l->rt, l->m, (uint32_t)(file - l->files), seg, bytes, err);
 }
 
 static int
@@ -142,7 +160,7 @@ static int
 read_files(struct weir_attempt_run *a, struct weir_snap_reader *r,
 	   const struct weir_snap_file *files, uint32_t cnt, struct weir_error *err)
 {
-	struct load load = { a->rt, a->restored };
+	struct load load = { a->rt, a->restored, files };
 	struct weir_io *io = a->host.control_io;
 	enum weir_snap_read_state state = WEIR_SNAP_READ_IDLE;
 
@@ -202,6 +220,8 @@ weir_attempt_restore(struct weir_attempt_run *a, struct weir_error *err)
 	}
 	if (rc == 0)
 		rc = read_files(a, r, files, m->file_cnt, err);
+	if (rc == 0)
+		rc = weir_restore_end(a->rt, err);
 	if (rc == WEIR_ERR_DATA)
 		rc = weir_stored_name_older(a->launch->restore, err);
 	for (uint32_t f = 0; f < m->file_cnt; f++)

@@ -161,7 +161,7 @@ weir_host_open(struct weir_host *h, const struct weir_host_options *opt, struct 
 					    .cpus = opt->control_cpus,
 					    .cpu_cnt = opt->control_cnt,
 					    .wakeup = true };
-	const struct weir_frame_mem_options fo = { .frame_cnt = plan->frame_cnt,
+	const struct weir_frame_mem_options fo = { .frame_cnt = plan->frame_cnt + opt->more_frames,
 						   .frame_bytes = plan->options.frame_bytes,
 						   .node = WEIR_REGION_NODE_ANY,
 						   .huge = opt->huge };

@@ -21,6 +21,7 @@ struct weir_host_options {
 	enum weir_io_backend io;
 	const uint32_t *control_cpus;
 	uint32_t control_cnt;
+	uint32_t more_frames; /* than the plan has: restored in flight */
 	bool checkpoints;
 	bool files; /* a sink writes files or standard output */
 };

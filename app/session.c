@@ -173,7 +173,7 @@ plan_operators(const struct weir_config *cfg, struct weir_plan_operator *out)
 }
 
 static void
-make_plan(struct weir_session *s)
+make_plan(struct weir_session *s, const char *const *heads, uint32_t head_cnt)
 {
 	const struct weir_config *cfg = &s->cfg;
 	struct weir_plan_operator operators[WEIR_OPERATORS_MAX];
@@ -195,6 +195,8 @@ make_plan(struct weir_session *s)
 		.combiner = cfg->exchange_combiner == WEIR_CFG_COMBINER_AUTO,
 		.spread = cfg->placement_policy == WEIR_CFG_PLACE_SPREAD,
 		.checkpoints = cfg->checkpoint_interval > 0,
+		.heads = heads,
+		.head_cnt = head_cnt,
 	};
 	struct weir_error err = { 0 };
 
@@ -257,7 +259,7 @@ weir_session_open(struct weir_session *s, const struct weir_cli *cli, enum weir_
 	if (depth >= WEIR_SESSION_PLAN && s->build != NULL)
 		make_job(s);
 	if (s->job != NULL && s->cfg.error_cnt == 0 && s->code == 0)
-		make_plan(s);
+		make_plan(s, NULL, 0);
 	return conclude(s);
 }
 
@@ -279,7 +281,15 @@ weir_session_open_text(struct weir_session *s, const char *job, const char *text
 	if (s->build != NULL && s->cfg.error_cnt == 0 && s->code == 0)
 		make_job(s);
 	if (s->job != NULL && s->cfg.error_cnt == 0 && s->code == 0)
-		make_plan(s);
+		make_plan(s, NULL, 0);
+	return conclude(s);
+}
+
+int
+weir_session_replan(struct weir_session *s, const char *const *heads, uint32_t cnt)
+{
+	weir_plan_destroy(s->plan);
+	make_plan(s, heads, cnt);
 	return conclude(s);
 }
 

@@ -46,6 +46,13 @@ int weir_session_open(struct weir_session *s, const struct weir_cli *cli,
 /* The worker's way: the configuration's text, already checked by the supervisor. */
 int weir_session_open_text(struct weir_session *s, const char *job, const char *text, size_t len);
 
+/*
+ * Once more the plan, with these operators as the first of their tasks: a checkpoint holds frames
+ * in front of them. Returns 0, or an exit code after the errors were printed.
+ */
+WEIR_MUST_USE int weir_session_replan(struct weir_session *s, const char *const *heads,
+				      uint32_t cnt);
+
 void weir_session_close(struct weir_session *s);
 
 /* Add an error with an exit code other than 78 at a key's place. */

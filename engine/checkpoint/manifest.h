@@ -81,7 +81,8 @@ struct weir_manifest_input {
 	int64_t watermark_ns;
 	bool idle;
 	bool virtual_channel;
-	uint64_t last_seq;			  /* virtual: number of its last frame */
+	uint64_t last_seq; /* virtual: number of its last frame */
+	uint32_t stage;	   /* virtual: frames of a lower stage come before its own (R3) */
 	const struct weir_manifest_frame *frames; /* kept at the input: k+1, k+2, ... */
 	uint32_t frame_cnt;
 };

@@ -81,6 +81,7 @@ pack_inputs(struct weir_manifest_pool *pool, const struct weir_manifest_subtask 
 		to[i].idle = in->idle;
 		to[i].virtual_channel = in->virtual_channel;
 		to[i].last_seq = in->last_seq;
+		to[i].stage = in->stage;
 		to[i].n_frames = in->frame_cnt;
 		to[i].frames = pack_frames(pool, in->frames, in->frame_cnt);
 	}

@@ -83,6 +83,7 @@ unpack_inputs(struct weir_manifest_pool *pool, const Weir__Pb__Subtask *pb)
 			.idle = from->idle,
 			.virtual_channel = from->virtual_channel,
 			.last_seq = from->last_seq,
+			.stage = from->stage,
 			.frames = unpack_frames(pool, from->frames, from->n_frames),
 			.frame_cnt = (uint32_t)from->n_frames,
 		};

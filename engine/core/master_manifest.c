@@ -115,14 +115,23 @@ put_channels(struct weir_master *m, struct pool *pool, const struct weir_task *t
 
 	s->inputs = in;
 	s->outputs = out;
-	for (uint32_t c = 0; head && c < t->channel_cnt; c++)
-		in[s->input_cnt++] =
-			(struct weir_manifest_input){ .edge_idx = edge_number(plan,
-									      t->channels[c].edge),
-						      .producer = t->channels[c].producer,
-						      .processed_seq = a->processed[c],
-						      .watermark_ns = a->channel_watermark_ns[c],
-						      .idle = a->channel_idle[c] };
+	for (uint32_t c = 0; head && c < t->channel_cnt; c++) {
+		const struct weir_task_input *ch = &t->channels[c];
+
+		/* R3: nothing is left of it, and nothing will come. */
+		if (ch->is_virtual && a->processed[c] == ch->last_seq)
+			continue;
+		in[s->input_cnt++] = (struct weir_manifest_input){
+			.edge_idx = edge_number(plan, ch->edge),
+			.producer = ch->producer,
+			.processed_seq = a->processed[c],
+			.watermark_ns = a->channel_watermark_ns[c],
+			.idle = a->channel_idle[c],
+			.virtual_channel = ch->is_virtual,
+			.last_seq = ch->last_seq,
+			.stage = ch->stage,
+		};
+	}
 	for (uint32_t e = 0; e < t->emitter_cnt; e++) {
 		const uint32_t edge = t->emitters[e].ports[0].edge;
 

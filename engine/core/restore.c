@@ -262,12 +262,14 @@ put_channels(struct weir_runtime *rt, const struct weir_manifest *m, struct weir
 	for (uint32_t i = 0; i < s->input_cnt; i++) {
 		const struct weir_manifest_input *in = &s->inputs[i];
 		const struct weir_manifest_edge *me = &m->edges[in->edge_idx];
+		const uint32_t edge = weir_recovery_edge(plan, m, in->edge_idx);
 
 		for (uint32_t c = 0; c < t->channel_cnt; c++) {
 			const struct weir_plan_edge *e = &plan->edge[t->channels[c].edge];
 
-			if (t->channels[c].producer != in->producer ||
-			    strcmp(plan->op[e->from].id, m->operators[me->from_idx].id) != 0 ||
+			if (in->virtual_channel || t->channels[c].is_virtual ||
+			    t->channels[c].edge != edge ||
+			    t->channels[c].producer != in->producer ||
 			    plan->op[e->from].parallelism != m->operators[me->from_idx].subtask_cnt)
 				continue;
 			t->watermarks.channel_ns[c] = in->watermark_ns;
@@ -359,13 +361,39 @@ weir_restore_begin(struct weir_runtime *rt, const struct weir_manifest *m,
 	return 0;
 }
 
+/* Number of the segment among those of its subtask. */
+static uint32_t
+segment_number(const struct weir_manifest *m, uint32_t file_idx, const struct weir_segment *seg)
+{
+	const struct weir_manifest_subtask *s;
+
+	if (seg->operator_idx >= m->operator_cnt ||
+	    seg->subtask >= m->operators[seg->operator_idx].subtask_cnt)
+		return UINT32_MAX;
+	s = &m->operators[seg->operator_idx].subtasks[seg->subtask];
+	for (uint32_t i = 0; i < s->segment_cnt; i++)
+		if (s->segments[i].file_idx == file_idx && s->segments[i].seg.offset == seg->offset)
+			return i;
+	return UINT32_MAX;
+}
+
 int
-weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m,
+weir_restore_end(struct weir_runtime *rt, struct weir_error *err)
+{
+	return rt->cfg.recovery != NULL ? weir_recovery_finish(rt->cfg.recovery, err) : 0;
+}
+
+int
+weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m, uint32_t file_idx,
 		     const struct weir_segment *seg, const void *bytes, struct weir_error *err)
 {
 	const struct weir_manifest_operator *mo;
 	uint32_t op, state;
 
+	if (seg->kind == WEIR_SEGMENT_CHANNEL && rt->cfg.recovery != NULL)
+		return weir_recovery_segment(rt->cfg.recovery, &rt->cores[0].pool,
+					     seg->operator_idx, seg->subtask,
+					     segment_number(m, file_idx, seg), bytes, err);
 	if (seg->kind != WEIR_SEGMENT_STATE || seg->operator_idx >= m->operator_cnt)
 		return 0;
 	mo = &m->operators[seg->operator_idx];

@@ -6,6 +6,7 @@
  * are matched by id, states by id and name; what does not fit is an error that says what (fails
  * closed), never an empty state.
  *
+ *   weir_recovery_create  what the checkpoint holds in flight goes where (engine/core/recovery.h)
  *   weir_restore_splits   per source, before the runtime exists: the list of splits that the
  * checkpoint was made with weir_restore_begin    counters, watermarks, splits under way, files of
  * sinks weir_restore_segment  per segment of pages, in any order, bytes proven by the reader
@@ -31,8 +32,12 @@ WEIR_MUST_USE int weir_restore_begin(struct weir_runtime *rt, const struct weir_
 				     const struct weir_enumerator *enumerators,
 				     uint32_t enumerator_cnt, struct weir_error *err);
 
+/* file_idx: which of the manifest's files it stands in. */
 WEIR_MUST_USE int weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m,
-				       const struct weir_segment *seg, const void *bytes,
-				       struct weir_error *err);
+				       uint32_t file_idx, const struct weir_segment *seg,
+				       const void *bytes, struct weir_error *err);
+
+/* All segments have come: is every frame in flight there (§0)? */
+WEIR_MUST_USE int weir_restore_end(struct weir_runtime *rt, struct weir_error *err);
 
 #endif /* WEIR_ENGINE_CORE_RESTORE_H */

@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/runtime_priv.h"
+
 #define SCRATCH_HEAP 16384u
 
-/* Set-up memory, zeroed, on line pairs, freed with the runtime. */
-static void *
-take(struct weir_runtime *rt, size_t bytes)
+void *
+weir_runtime_take(struct weir_runtime *rt, size_t bytes)
 {
 	const size_t size = weir_align_up(bytes + 1, WEIR_LINE_PAIR);
 	void *p = aligned_alloc(WEIR_LINE_PAIR, size);
@@ -45,9 +46,11 @@ make_cores(struct weir_runtime *rt)
 	const struct weir_plan *plan = rt->cfg.plan;
 	const struct weir_driver *d = rt->cfg.driver;
 
-	rt->to_core = take(rt, plan->core_cnt * sizeof(*rt->to_core));
-	rt->from_core = take(rt, plan->core_cnt * sizeof(*rt->from_core));
-	rt->refs = take(rt, plan->frame_cnt * sizeof(*rt->refs));
+	rt->to_core = weir_runtime_take(rt, plan->core_cnt * sizeof(*rt->to_core));
+	rt->from_core = weir_runtime_take(rt, plan->core_cnt * sizeof(*rt->from_core));
+	rt->refs = weir_runtime_take(rt,
+				     (plan->frame_cnt + weir_recovery_frame_cnt(rt->cfg.recovery)) *
+					     sizeof(*rt->refs));
 	for (uint32_t c = 0; c < plan->core_cnt; c++) {
 		struct weir_core *core = &rt->cores[c];
 
@@ -70,7 +73,8 @@ make_cores(struct weir_runtime *rt)
 		core->segment_max = rt->cfg.segment_max;
 		if (core->checkpoints) {
 			core->writer = d->writer(d->arg, c);
-			core->segments = take(rt, rt->cfg.segment_max * sizeof(*core->segments));
+			core->segments = weir_runtime_take(rt, rt->cfg.segment_max *
+								       sizeof(*core->segments));
 		}
 	}
 }
@@ -87,8 +91,8 @@ make_channels(struct weir_runtime *rt)
 	const struct weir_plan *plan = rt->cfg.plan;
 	const struct weir_driver *d = rt->cfg.driver;
 
-	rt->data = take(rt, (plan->channel_cnt + 1) * sizeof(*rt->data));
-	rt->priority = take(rt, (plan->channel_cnt + 1) * sizeof(*rt->priority));
+	rt->data = weir_runtime_take(rt, (plan->channel_cnt + 1) * sizeof(*rt->data));
+	rt->priority = weir_runtime_take(rt, (plan->channel_cnt + 1) * sizeof(*rt->priority));
 	for (uint32_t i = 0; i < plan->edge_cnt; i++) {
 		const struct weir_plan_edge *e = &plan->edge[i];
 		const uint32_t to = plan->op[e->to].parallelism;
@@ -137,14 +141,14 @@ make_out(struct weir_runtime *rt, struct weir_operator_ctx *c, uint32_t op)
 	c->out.emit = weir_ctx_emit;
 	c->out.cap = WEIR_BATCH_ROWS;
 	c->out.demand = o->demand;
-	c->out.own_sel = take(rt, WEIR_BATCH_ROWS * sizeof(uint16_t) + WEIR_LINE);
+	c->out.own_sel = weir_runtime_take(rt, WEIR_BATCH_ROWS * sizeof(uint16_t) + WEIR_LINE);
 	if (o->out_type == NULL)
 		return;
 	for (uint32_t i = 0; i < o->out_type->column_cnt; i++)
-		c->out.own[i] =
-			take(rt, (size_t)o->out_type->columns[i].width * (WEIR_BATCH_ROWS + 8));
+		c->out.own[i] = weir_runtime_take(rt, (size_t)o->out_type->columns[i].width *
+							      (WEIR_BATCH_ROWS + 8));
 	c->out.heap_cap = heap_of(rt->cfg.plan, op);
-	c->out.heap = take(rt, c->out.heap_cap + WEIR_LINE);
+	c->out.heap = weir_runtime_take(rt, c->out.heap_cap + WEIR_LINE);
 }
 
 static int
@@ -173,7 +177,7 @@ open_states(struct weir_runtime *rt, struct weir_operator_ctx *c, uint32_t op, u
 	}
 	c->state_cnt = o->op.state_cnt;
 	if (o->key.cnt > 1)
-		c->pack = take(rt, (size_t)o->key.bytes * WEIR_BATCH_ROWS);
+		c->pack = weir_runtime_take(rt, (size_t)o->key.bytes * WEIR_BATCH_ROWS);
 	return 0;
 }
 
@@ -206,7 +210,7 @@ make_operator(struct weir_runtime *rt, struct weir_task *t, uint32_t op, struct 
 	const struct weir_plan_operator_info *o = &plan->op[op];
 	const struct weir_vertex *v =
 		o->vertex == UINT32_MAX ? NULL : &plan->job->vertex[o->vertex];
-	struct weir_operator_ctx *c = take(rt, sizeof(*c));
+	struct weir_operator_ctx *c = weir_runtime_take(rt, sizeof(*c));
 
 	*c = (struct weir_operator_ctx){ .op = &o->op,
 					 .id = o->id,
@@ -220,7 +224,7 @@ make_operator(struct weir_runtime *rt, struct weir_task *t, uint32_t op, struct 
 					 .watermark_ns = WEIR_TIME_NONE };
 	make_out(rt, c, op);
 	if (o->op.local_bytes > 0)
-		c->local = take(rt, o->op.local_bytes);
+		c->local = weir_runtime_take(rt, o->op.local_bytes);
 	if (t->ctx_cnt > 0)
 		t->ctx[t->ctx_cnt - 1]->next = c;
 	t->ctx[t->ctx_cnt++] = c;
@@ -259,6 +263,19 @@ make_operator(struct weir_runtime *rt, struct weir_task *t, uint32_t op, struct 
 /* ---- outputs ---- */
 
 static void
+make_port(struct weir_runtime *rt, struct weir_task *t, struct weir_emitter *m, uint32_t edge,
+	  uint32_t p, uint32_t channel)
+{
+	struct weir_port *port = &m->ports[p];
+
+	weir_port_init(port, &t->core->pool, &m->layout, edge, rt->data[channel],
+		       rt->priority[channel]);
+	/* R1: behind what is restored in front of this channel. */
+	weir_recovery_sent(rt->cfg.recovery, channel, &port->seq, &port->ord);
+	port->overdraft.lane_seq = (uint32_t)port->seq;
+}
+
+static void
 make_emitter(struct weir_runtime *rt, struct weir_task *t, const struct weir_plan_edge *e,
 	     uint32_t edge, struct weir_operator_ctx *from)
 {
@@ -276,14 +293,13 @@ make_emitter(struct weir_runtime *rt, struct weir_task *t, const struct weir_pla
 				    .next = e->partitioner == WEIR_REBALANCE ? t->subtask % cnt : 0,
 				    .watermark_ns = WEIR_TIME_NONE,
 				    .oldest_ns = INT64_MAX };
-	m->ports = take(rt, cnt * sizeof(*m->ports));
-	m->hash = take(rt, WEIR_BATCH_ROWS * sizeof(*m->hash));
-	m->rows = take(rt, (size_t)cnt * WEIR_BATCH_ROWS * sizeof(*m->rows));
+	m->ports = weir_runtime_take(rt, cnt * sizeof(*m->ports));
+	m->hash = weir_runtime_take(rt, WEIR_BATCH_ROWS * sizeof(*m->hash));
+	m->rows = weir_runtime_take(rt, (size_t)cnt * WEIR_BATCH_ROWS * sizeof(*m->rows));
 	if (e->key.cnt > 1)
-		m->pack = take(rt, (size_t)e->key.bytes * WEIR_BATCH_ROWS);
+		m->pack = weir_runtime_take(rt, (size_t)e->key.bytes * WEIR_BATCH_ROWS);
 	for (uint32_t p = 0; p < cnt; p++)
-		weir_port_init(&m->ports[p], &t->core->pool, &m->layout, edge, rt->data[first + p],
-			       rt->priority[first + p]);
+		make_port(rt, t, m, edge, p, first + p);
 	WEIR_ASSERT(from->emitter_cnt < WEIR_EMITTERS_MAX);
 	from->emitters[from->emitter_cnt++] = m;
 	t->port_cnt += cnt;
@@ -298,79 +314,11 @@ make_outputs(struct weir_runtime *rt, struct weir_task *t)
 
 	for (uint32_t e = 0; e < plan->edge_cnt; e++)
 		cnt += !plan->edge[e].chained && plan->op[plan->edge[e].from].task == t->task_idx;
-	t->emitters = take(rt, (cnt + 1) * sizeof(*t->emitters));
+	t->emitters = weir_runtime_take(rt, (cnt + 1) * sizeof(*t->emitters));
 	for (uint32_t k = 0; k < pt->op_cnt; k++)
 		for (uint32_t e = 0; e < plan->edge_cnt; e++)
 			if (plan->edge[e].from == pt->op[k] && !plan->edge[e].chained)
 				make_emitter(rt, t, &plan->edge[e], e, t->ctx[k]);
-}
-
-/* ---- inputs ---- */
-
-static uint32_t
-count_channels(const struct weir_plan *plan, uint32_t op)
-{
-	uint32_t cnt = 0;
-
-	for (uint32_t i = 0; i < plan->edge_cnt; i++) {
-		const struct weir_plan_edge *e = &plan->edge[i];
-
-		if (e->to == op && !e->chained)
-			cnt += e->partitioner == WEIR_FORWARD ? 1 : plan->op[e->from].parallelism;
-	}
-	return cnt;
-}
-
-static void
-add_channel(struct weir_runtime *rt, struct weir_task *t, struct weir_gate_channel *gates,
-	    uint32_t edge, uint32_t producer)
-{
-	const struct weir_plan *plan = rt->cfg.plan;
-	const struct weir_plan_edge *e = &plan->edge[edge];
-	const uint32_t n =
-		e->first + (e->partitioner == WEIR_FORWARD
-				    ? producer
-				    : producer * plan->op[e->to].parallelism + t->subtask);
-
-	gates[t->channel_cnt] = (struct weir_gate_channel){ .data = rt->data[n],
-							    .priority = rt->priority[n],
-							    .events = rt->events,
-							    .next_ord = 0,
-							    .next_seq = 1 };
-	t->channels[t->channel_cnt++] = (struct weir_task_input){ .edge = edge,
-								  .producer = producer,
-								  .layout = &e->layout };
-}
-
-static int
-make_inputs(struct weir_runtime *rt, struct weir_task *t, struct weir_error *err)
-{
-	const struct weir_plan *plan = rt->cfg.plan;
-	const uint32_t head = plan->task[t->task_idx].op[0];
-	const uint32_t cnt = count_channels(plan, head);
-	struct weir_gate_channel *gates = take(rt, (cnt + 1) * sizeof(*gates));
-	struct weir_input_config ic = { .mode = rt->cfg.at_least_once ? WEIR_HANDLER_AT_LEAST_ONCE
-								      : WEIR_HANDLER_EXACTLY_ONCE };
-
-	t->channels = take(rt, (cnt + 1) * sizeof(*t->channels));
-	for (uint32_t e = 0; e < plan->edge_cnt; e++) {
-		if (plan->edge[e].to != head || plan->edge[e].chained)
-			continue;
-		if (plan->edge[e].partitioner == WEIR_FORWARD)
-			add_channel(rt, t, gates, e, t->subtask);
-		else
-			for (uint32_t p = 0; p < plan->op[plan->edge[e].from].parallelism; p++)
-				add_channel(rt, t, gates, e, p);
-	}
-	WEIR_ASSERT(t->channel_cnt == cnt);
-	ic.gate.channel_cnt = cnt;
-	ic.gate.channels = gates;
-	t->input = weir_input_create(&ic, err);
-	if (t->input == NULL)
-		return err->code;
-	weir_watermarks_init(&t->watermarks, take(rt, (cnt + 1) * sizeof(int64_t)),
-			     take(rt, cnt + 1), cnt);
-	return 0;
 }
 
 static void
@@ -380,11 +328,13 @@ make_acks(struct weir_runtime *rt, struct weir_task *t)
 	const uint32_t splits = t->readers != NULL ? rt->cfg.splits[head]->cnt : 0;
 
 	for (uint32_t a = 0; a < WEIR_TASK_ACKS; a++) {
-		t->acks[a].finished = take(rt, (splits + 1) * sizeof(uint32_t));
-		t->acks[a].processed = take(rt, (t->channel_cnt + 1) * sizeof(uint64_t));
-		t->acks[a].channel_watermark_ns = take(rt, (t->channel_cnt + 1) * sizeof(int64_t));
-		t->acks[a].channel_idle = take(rt, t->channel_cnt + 1);
-		t->acks[a].produced = take(rt, (t->port_cnt + 1) * sizeof(uint64_t));
+		t->acks[a].finished = weir_runtime_take(rt, (splits + 1) * sizeof(uint32_t));
+		t->acks[a].processed =
+			weir_runtime_take(rt, (t->channel_cnt + 1) * sizeof(uint64_t));
+		t->acks[a].channel_watermark_ns =
+			weir_runtime_take(rt, (t->channel_cnt + 1) * sizeof(int64_t));
+		t->acks[a].channel_idle = weir_runtime_take(rt, t->channel_cnt + 1);
+		t->acks[a].produced = weir_runtime_take(rt, (t->port_cnt + 1) * sizeof(uint64_t));
 	}
 }
 
@@ -409,7 +359,7 @@ make_task(struct weir_runtime *rt, uint32_t task_idx, uint32_t subtask, struct w
 			return rc;
 	}
 	make_outputs(rt, t);
-	rc = make_inputs(rt, t, err);
+	rc = weir_runtime_inputs(rt, t, err);
 	if (rc != 0)
 		return rc;
 	make_acks(rt, t);
@@ -430,8 +380,9 @@ weir_runtime_create(const struct weir_runtime_config *config, struct weir_error 
 	rt->cfg = *config;
 	make_cores(rt);
 	make_channels(rt);
-	rt->events = take(rt, (size_t)plan->subtask_cnt * WEIR_TASK_EVENTS * sizeof(*rt->events));
-	rt->tasks = take(rt, plan->subtask_cnt * sizeof(*rt->tasks));
+	rt->events = weir_runtime_take(rt, (size_t)plan->subtask_cnt * WEIR_TASK_EVENTS *
+						   sizeof(*rt->events));
+	rt->tasks = weir_runtime_take(rt, plan->subtask_cnt * sizeof(*rt->tasks));
 	for (uint32_t i = 0; i < plan->task_cnt; i++)
 		for (uint32_t s = 0; s < plan->task[i].parallelism; s++)
 			if (make_task(rt, i, s, err) != 0) {
@@ -491,6 +442,7 @@ weir_runtime_destroy(struct weir_runtime *rt)
 			close_task(&rt->tasks[i]);
 	if (rt->data != NULL)
 		drain_lanes(rt);
+	weir_recovery_drain(rt->cfg.recovery, &rt->cores[0].pool);
 	for (uint32_t c = 0; c < rt->cfg.plan->core_cnt; c++)
 		weir_frame_pool_drain(&rt->cores[c].pool);
 	for (uint32_t i = 0; i < rt->owned_cnt; i++)

@@ -14,6 +14,7 @@
  */
 
 #include "engine/core/core.h"
+#include "engine/core/recovery.h"
 
 struct weir_driver {
 	void *arg;
@@ -44,6 +45,8 @@ struct weir_runtime_config {
 	bool at_least_once;
 	int64_t linger_ns;
 	uint32_t segment_max; /* per data file */
+	/* Frames in flight to start with; NULL: none. The driver's frames are so many more. */
+	struct weir_recovery *recovery;
 	/* Splits of each source operator, by operator of the plan; others NULL. */
 	const struct weir_split_list *const *splits;
 	void (*warn)(void *arg, const char *text); /* from core threads; re-entrant */

@@ -21,6 +21,7 @@
 
 #include "engine/checkpoint/input.h"
 #include "engine/core/mailbox.h"
+#include "engine/exchange/recovered.h"
 #include "engine/graph/plan.h"
 #include "engine/operators/reader.h"
 #include "engine/operators/text_sink.h"
@@ -48,7 +49,12 @@ struct weir_task_input {
 	uint32_t edge;	   /* of the plan */
 	uint32_t producer; /* subtask */
 	const struct weir_layout *layout;
-	bool ended;	    /* end of data has come */
+	bool ended;	   /* end of data has come */
+	bool is_virtual;   /* R3: it has no producer, only frames of an old channel */
+	uint32_t stage;	   /* virtual: place in the order of restored frames */
+	uint64_t last_seq; /* virtual: number of its last frame */
+	struct weir_recovered *recovered; /* in front of its lane; NULL: nothing */
+	struct weir_lane *real;		  /* recovered: the lane behind it; NULL: virtual */
 	uint64_t processed; /* frames: k of the cut; counts from this attempt's start, like m */
 };
 

@@ -3,6 +3,21 @@
 
 #include "engine/core/core.h"
 
+/* R1: all restored frames are through; the producers' lanes need nothing in front any more. */
+static void
+recovered(struct weir_task *t)
+{
+	for (uint32_t c = 0; c < t->channel_cnt; c++) {
+		struct weir_task_input *in = &t->channels[c];
+
+		if (in->real == NULL || in->recovered == NULL)
+			continue;
+		WEIR_ASSERT(weir_recovered_is_over(in->recovered));
+		weir_gate_replace(weir_input_gate(t->input), c, in->real);
+		in->recovered = NULL;
+	}
+}
+
 /* Do what the barrier handler says (the gate's part is done by weir_input). */
 void
 weir_task_act(struct weir_task *t)
@@ -29,6 +44,9 @@ weir_task_act(struct weir_task *t)
 			break;
 		case WEIR_UPDATE_SUPPRESS:
 			weir_task_send_cancel(t, x->id); /* T20 */
+			break;
+		case WEIR_UPDATE_RECOVERED:
+			recovered(t);
 			break;
 		case WEIR_UPDATE_FAULT:
 			weir_task_fail(t, weir_input_fault(t->input));

@@ -43,6 +43,14 @@ take_frame(struct weir_task *t, uint32_t channel, uint32_t ref)
 		weir_task_watermark(t, t->watermarks.current_ns);
 }
 
+/* R3: a virtual channel is through; its watermark holds nobody back any more. */
+static void
+virtual_over(struct weir_task *t, uint32_t channel)
+{
+	if (weir_watermarks_idle(&t->watermarks, channel) && t->state == WEIR_TASK_RUNNING)
+		weir_task_watermark(t, t->watermarks.current_ns);
+}
+
 static void
 take_event_item(struct weir_task *t)
 {
@@ -58,6 +66,8 @@ take_event_item(struct weir_task *t)
 		return;
 	in->ended = true;
 	t->ended_cnt++;
+	if (in->is_virtual)
+		virtual_over(t, b->channel);
 	if (t->ended_cnt == t->channel_cnt && t->state == WEIR_TASK_RUNNING &&
 	    t->work == WEIR_WORK_NONE)
 		weir_task_end(t);

@@ -134,6 +134,14 @@ weir_recovered_init(struct weir_recovered *r, struct weir_recovered_set *set, ui
 	set->left[stage] += cnt > 0;
 }
 
+void
+weir_recovered_put_before(struct weir_recovered *r, struct weir_lane *real)
+{
+	WEIR_ASSERT(r->at == 0);
+	r->real = real;
+	r->lane.depth = own_cnt(r) + real->depth;
+}
+
 bool
 weir_recovered_is_over(const struct weir_recovered *r)
 {

@@ -59,6 +59,9 @@ struct weir_recovered {
 void weir_recovered_init(struct weir_recovered *r, struct weir_recovered_set *set, uint32_t *frames,
 			 uint32_t cnt, uint32_t stage, struct weir_lane *real);
 
+/* Set-up: the channel has a producer after all, whose lane is real. */
+void weir_recovered_put_before(struct weir_recovered *r, struct weir_lane *real);
+
 /* Has the lane nothing of its own left? Then the real one can take its place. */
 bool weir_recovered_is_over(const struct weir_recovered *r);
 

@@ -84,6 +84,15 @@ take_operators(struct weir_plan *plan, struct weir_error *err)
 	return 0;
 }
 
+static bool
+is_made_head(const struct weir_plan *plan, uint32_t op)
+{
+	for (uint32_t i = 0; i < plan->options.head_cnt; i++)
+		if (strcmp(plan->options.heads[i], plan->op[op].id) == 0)
+			return true;
+	return false;
+}
+
 static void
 take_edges(struct weir_plan *plan)
 {
@@ -95,7 +104,9 @@ take_edges(struct weir_plan *plan)
 					      .to = je->to,
 					      .partitioner = je->partitioner,
 					      .key = je->key };
-		if (je->automatic && plan->op[e->from].parallelism != plan->op[e->to].parallelism)
+		if (je->automatic &&
+		    (plan->op[e->from].parallelism != plan->op[e->to].parallelism ||
+		     is_made_head(plan, e->to)))
 			e->partitioner = WEIR_REBALANCE;
 	}
 }
@@ -130,6 +141,8 @@ can_chain(const struct weir_plan *plan, const struct weir_plan_edge *e)
 {
 	const uint32_t p = plan->op[e->from].parallelism;
 
+	if (is_made_head(plan, e->to))
+		return false;
 	if (p != plan->op[e->to].parallelism || edges_at(plan, e->to, true) != 1 ||
 	    edges_at(plan, e->from, false) != 1 || !same_place(plan, e->from, e->to))
 		return false;

@@ -45,6 +45,10 @@ struct weir_plan_options {
 	bool combiner;
 	bool spread; /* placement.policy: subtasks of one operator far apart instead of compact */
 	bool checkpoints;
+	/* Ids of operators that are the first of their task whatever else speaks for a chain, and
+	 * whose inputs are never direct: a checkpoint holds frames in front of them (R3). */
+	const char *const *heads;
+	uint32_t head_cnt;
 };
 
 struct weir_plan_operator_info {

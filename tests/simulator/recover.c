@@ -172,7 +172,7 @@ sim_load(struct sim_world *w, struct weir_error *err)
 
 			WEIR_ASSERT(aligned != NULL);
 			memcpy(aligned, bytes + s.list[i].offset, s.list[i].length);
-			rc = weir_restore_segment(w->rt, m, &s.list[i], aligned, err);
+			rc = weir_restore_segment(w->rt, m, f, &s.list[i], aligned, err);
 			free(aligned);
 		}
 		free(s.list);

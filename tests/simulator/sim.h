@@ -164,6 +164,7 @@ struct sim_world {
 	struct weir_master *master;
 	struct weir_driver driver;
 	struct weir_sim_frames *frames;
+	struct weir_recovery *recovery; /* of the attempt's restore; NULL: none */
 	struct weir_lane **lanes;
 	uint32_t lane_cnt;
 	struct weir_io *io[SIM_CORES_MAX + 1]; /* the last one: the control thread's */

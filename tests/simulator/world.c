@@ -147,7 +147,9 @@ make_host(struct sim_world *w)
 	}
 	for (uint32_t c = 0; c <= w->s.core_cnt; c++)
 		w->io[c] = weir_sim_io_create(&ic);
-	w->frames = weir_sim_frames_create(w->plan->frame_cnt, w->plan->options.frame_bytes);
+	w->frames =
+		weir_sim_frames_create(w->plan->frame_cnt + weir_recovery_frame_cnt(w->recovery),
+				       w->plan->options.frame_bytes);
 	for (uint32_t c = 0; c < w->s.core_cnt; c++)
 		if (!make_core(w, c))
 			return false;
@@ -165,6 +167,27 @@ make_host(struct sim_world *w)
 
 /* ---- job and plan ---- */
 
+/* Operators in front of which the checkpoint holds frames (R3). */
+static uint32_t
+heads_of(const struct sim_world *w, const char **heads)
+{
+	return w->restored != NULL ? weir_recovery_heads(w->restored, heads, WEIR_OPERATORS_MAX)
+				   : 0;
+}
+
+static bool
+make_recovery(struct sim_world *w)
+{
+	struct weir_error err = { 0 };
+
+	if (w->restored == NULL)
+		return true;
+	w->recovery = weir_recovery_create(w->plan, w->restored, &err);
+	if (w->recovery == NULL)
+		sim_finding(w, "frames in flight: %s", err.text);
+	return w->recovery != NULL;
+}
+
 static bool
 make_plan(struct sim_world *w)
 {
@@ -175,6 +198,7 @@ make_plan(struct sim_world *w)
 					    .core_cnt = SIM_CORES_MAX,
 					    .node_cnt = 1 };
 	static const uint32_t numbers[SIM_CORES_MAX] = { 0, 1, 2 };
+	const char *heads[WEIR_OPERATORS_MAX];
 	const struct weir_plan_options options = { .cpus = numbers,
 						   .cpu_cnt = w->s.core_cnt,
 						   .parallelism = w->parallelism[0],
@@ -182,7 +206,9 @@ make_plan(struct sim_world *w)
 						   .state_bytes = w->s.state_bytes * w->s.core_cnt,
 						   .lane_depth = w->s.lane_depth,
 						   .combiner = w->s.combiner,
-						   .checkpoints = w->s.checkpoints };
+						   .checkpoints = w->s.checkpoints,
+						   .heads = heads,
+						   .head_cnt = heads_of(w, heads) };
 	struct weir_error err = { 0 };
 
 	for (uint32_t i = 0; i < SIM_CORES_MAX; i++)
@@ -245,6 +271,7 @@ make_runtime(struct sim_world *w)
 		.output_dir = SIM_OUT_DIR,
 		.linger_ns = w->s.linger_ns,
 		.segment_max = SEGMENTS_MAX,
+		.recovery = w->recovery,
 		.splits = w->splits,
 	};
 	struct weir_error err = { 0 };
@@ -262,6 +289,8 @@ make_runtime(struct sim_world *w)
 							w->enumerator_cnt, &err);
 		if (rc_restore == 0)
 			rc_restore = sim_load(w, &err);
+		if (rc_restore == 0)
+			rc_restore = weir_restore_end(w->rt, &err);
 		if (rc_restore != 0) {
 			sim_finding(w, "restore of %llu: %s",
 				    (unsigned long long)w->restored->checkpoint_id, err.text);
@@ -353,7 +382,8 @@ sim_attempt_begin(struct sim_world *w)
 		  (unsigned long long)(w->restored != NULL ? w->restored->checkpoint_id : 0),
 		  w->parallelism[0], w->parallelism[1]);
 	w->restores += w->restored != NULL;
-	if (!make_plan(w) || !make_host(w) || !make_splits(w) || !make_runtime(w))
+	if (!make_plan(w) || !make_recovery(w) || !make_host(w) || !make_splits(w) ||
+	    !make_runtime(w))
 		return false;
 	make_master(w);
 	return true;
@@ -417,6 +447,8 @@ sim_attempt_end(struct sim_world *w)
 	w->lanes = NULL;
 	w->lane_cnt = 0;
 	w->frames = NULL;
+	weir_recovery_destroy(w->recovery);
+	w->recovery = NULL;
 	w->enumerators = NULL;
 	w->enumerator_cnt = 0;
 	w->splits = NULL;
