@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""barrier.py check FILE...            the oracle against files with expectations
+barrier.py random FIRST COUNT [FILE]  scenarios of the seeds FIRST.., with the oracle's expectations"""
+
+import sys
+
+import scn
+import draw
+
+
+def check_one(path, s):
+    task = scn.fresh(s.opt)
+    shows_data = any(w[0] == 'deliver' for _, w in s.body)
+    wanted, seen, bad = [], 0, []
+
+    def settle(number):
+        nonlocal seen, wanted
+        got = scn.events(task, seen)
+        want = [x for x in wanted if x != 'deliver []']
+        if not shows_data:
+            got = [x for x in got if not x.startswith('deliver')]
+        # Groups of deliveries are the writer's choice.
+        if flat(got) != flat(want):
+            bad.append(f'{path}:{number}: [{s.name}] expected {want}, got {got}')
+        seen, wanted = len(task.log), []
+
+    number = 0
+    for number, w in s.body:
+        line = ' '.join(w).replace(',', ' ')
+        if w[0] in scn.STEPS:
+            settle(number)
+            wrong = scn.step(task, w)
+            if wrong:
+                bad.append(f'{path}:{number}: [{s.name}] {wrong}')
+        elif w[0] in scn.STATES and not (w[0] == 'keep' and len(w) < 3):
+            got = scn.state(task, w)
+            if ' '.join(got.split()) != ' '.join(line.replace('{ ', '{').replace(' }', '}').split()):
+                bad.append(f'{path}:{number}: [{s.name}] expected {line}, got {got}')
+        else:
+            wanted.append(line)
+    settle(number)
+    return bad
+
+
+def flat(lines):
+    out = []
+    for x in lines:
+        if x.startswith('deliver ['):
+            out += ['deliver ' + label for label in x[len('deliver ['):-1].split()]
+        else:
+            out.append(x)
+    return out
+
+
+def check(paths):
+    passed = failed = skipped = 0
+    for path in paths:
+        for s in scn.read(path):
+            if s.opt.mode == 'output':
+                skipped += 1
+                continue
+            bad = check_one(path, s)
+            print('\n'.join(bad), end='\n' if bad else '')
+            passed, failed = passed + (not bad), failed + bool(bad)
+    print(f'{passed} passed, {failed} failed, {skipped} skipped')
+    return failed == 0
+
+
+def main(argv):
+    if len(argv) >= 3 and argv[1] == 'check':
+        return 0 if check(argv[2:]) else 1
+    if len(argv) in (4, 5) and argv[1] == 'random':
+        out = open(argv[4], 'w', encoding='utf-8') if len(argv) == 5 else sys.stdout
+        for seed in range(int(argv[2]), int(argv[2]) + int(argv[3])):
+            out.write(draw.scenario(seed))
+        return 0
+    print(__doc__, file=sys.stderr)
+    return 64
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv))
