@@ -163,6 +163,10 @@ file_failed(struct weir_core *core)
 							     .ptr = &core->error });
 		thaw(core);
 	}
+	/* Nothing of it is in flight any more: what there is of the file can go (T24). */
+	weir_core_post(core, &(struct weir_mail){ .kind = WEIR_MAIL_FILE_LEFT,
+						  .flags = core->idx,
+						  .id = core->snap_id });
 	core->snap_state = WEIR_CORE_SNAPSHOT_NONE;
 }
 

@@ -31,6 +31,8 @@ enum weir_mail_kind {
 	WEIR_MAIL_RUNNING,    /* task */
 	WEIR_MAIL_WANT_SPLIT, /* task */
 	WEIR_MAIL_FILE,	      /* id, ptr: struct weir_core_file; before the acks that need it */
+	WEIR_MAIL_FILE_LEFT,  /* id, flags: number of the core: its file of it was given up, and may
+				 be  there in part */
 	WEIR_MAIL_ACK,	      /* task, id, ptr: struct weir_task_ack */
 	WEIR_MAIL_DECLINE,    /* task, id, flags: enum weir_handler_reason */
 	WEIR_MAIL_SNAPSHOT_FAILED, /* task, id, ptr: struct weir_error, until the next message */

@@ -32,6 +32,12 @@ kind_text(const struct weir_master_checkpoint *c)
 	return c->final ? "final" : c->periodic ? "periodic" : "manual";
 }
 
+static bool
+is_final(const struct weir_master *m, const struct weir_request *request)
+{
+	return !request->from_timer && request->number == m->final_request;
+}
+
 struct weir_master_checkpoint *
 weir_master_checkpoint_new(struct weir_master *m, uint64_t id)
 {
@@ -43,15 +49,18 @@ weir_master_checkpoint_new(struct weir_master *m, uint64_t id)
 					      .id = id,
 					      .kind = m->preparing.request.kind,
 					      .periodic = m->preparing.request.periodic,
+					      .final = is_final(m, &m->preparing.request),
 					      .trigger_ns = m->preparing.trigger_ns,
 					      .trigger_wall_ns = m->preparing.wall_ns,
 					      .triggered_ns = m->now_ns };
 	c->file = calloc(cores, sizeof(*c->file));
+	c->file_told = calloc(cores, sizeof(*c->file_told));
 	c->segments = calloc(cores, sizeof(*c->segments));
 	c->segment_cnt = calloc(cores, sizeof(*c->segment_cnt));
 	c->acks = calloc(m->cfg.rt->cfg.plan->subtask_cnt, sizeof(*c->acks));
 	WEIR_ASSERT(c->acks != NULL);
 	WEIR_ASSERT(c->file != NULL);
+	WEIR_ASSERT(c->file_told != NULL);
 	WEIR_ASSERT(c->segments != NULL);
 	WEIR_ASSERT(c->segment_cnt != NULL);
 	m->checkpoints = c;
@@ -75,7 +84,21 @@ weir_master_checkpoint_free(struct weir_master *m, struct weir_master_checkpoint
 	free(c->segments);
 	free(c->segment_cnt);
 	free(c->file);
+	free(c->file_told);
 	free(c);
+}
+
+/* Files that came when none of the core's tasks had acknowledged: the coordinator never heard of
+ * them. */
+static void
+delete_untold(struct weir_master *m, const struct weir_master_checkpoint *c)
+{
+	for (uint32_t k = 0; k < m->cfg.rt->cfg.plan->core_cnt; k++)
+		if (c->file[k] != 0 && !c->file_told[k]) {
+			const uint64_t number = c->file[k] - 1;
+
+			weir_master_delete(m, 0, &number, 1, false);
+		}
 }
 
 void
@@ -115,6 +138,8 @@ weir_master_checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason
 	} else {
 		m->counts.aborted++;
 	}
+	if (reason != WEIR_REASON_NONE)
+		delete_untold(m, c);
 	if (m->cfg.checkpoint_done != NULL)
 		m->cfg.checkpoint_done(m->cfg.arg, &done);
 	weir_master_checkpoint_free(m, c);

@@ -79,6 +79,37 @@ answer_finalize(struct weir_master *m, uint64_t id, enum weir_coord_result resul
 	weir_master_event(m, &ev);
 }
 
+static void
+remember_doubt(struct weir_master *m, const struct weir_master_checkpoint *c)
+{
+	const uint32_t cores = m->cfg.rt->cfg.plan->core_cnt;
+	struct weir_master_doubt *d = calloc(1, sizeof(*d) + cores * sizeof(d->files[0]));
+
+	WEIR_ASSERT(d != NULL);
+	d->id = c->id;
+	for (uint32_t k = 0; k < cores; k++)
+		if (c->file[k] != 0)
+			d->files[d->file_cnt++] = c->file[k] - 1;
+	d->next = m->doubts;
+	m->doubts = d;
+}
+
+void
+weir_master_settle_doubts(struct weir_master *m, uint64_t id)
+{
+	for (struct weir_master_doubt **at = &m->doubts; *at != NULL;) {
+		struct weir_master_doubt *d = *at;
+
+		if (d->id > id) {
+			at = &d->next;
+			continue;
+		}
+		*at = d->next;
+		weir_master_delete(m, d->id, d->files, d->file_cnt, false);
+		free(d);
+	}
+}
+
 void
 weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *c)
 {
@@ -169,6 +200,8 @@ chain_end(struct weir_master *m, struct weir_master_chain *c, int64_t result)
 			c->at < c->step_cnt &&
 			(c->step[c->at].kind == WEIR_IO_RENAME || c->at + 2 >= c->step_cnt);
 
+		if (result < 0 && renamed && weir_master_find(m, c->id) != NULL)
+			remember_doubt(m, weir_master_find(m, c->id));
 		if (result < 0)
 			weir_fail(&m->decline, WEIR_ERR_IO, "%s: %s", c->step[c->at].path,
 				  strerror((int)-result));

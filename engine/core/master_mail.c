@@ -123,6 +123,21 @@ take_file(struct weir_master *m, struct weir_core_file *f)
 	atomic_store_explicit(&f->busy, false, memory_order_release);
 }
 
+/* A file that will never be whole: named by nobody, it would only fill the disk. */
+static void
+delete_left(struct weir_master *m, uint32_t core, uint64_t id)
+{
+	const struct weir_data_name name = { .attempt = m->cfg.rt->cfg.attempt,
+					     .checkpoint_id = id,
+					     .core = core };
+	char text[WEIR_DATA_NAME_MAX];
+	uint64_t number;
+
+	weir_layout_data_name(text, &name);
+	number = weir_master_add_file(m, text, 0);
+	weir_master_delete(m, 0, &number, 1, false);
+}
+
 struct weir_task_ack *
 weir_master_ack_new(const struct weir_master *m, uint32_t task)
 {
@@ -205,6 +220,7 @@ take_ack(struct weir_master *m, uint32_t task, struct weir_task_ack *a)
 		m->task[task].acked = true;
 		c->last = *a;
 		if (a->has_file && c->file[t->core->idx] != 0) {
+			c->file_told[t->core->idx] = true;
 			part.file = c->file[t->core->idx] - 1;
 			ev.ack.parts = &part;
 			ev.ack.part_cnt = 1;
@@ -265,6 +281,9 @@ take_one(struct weir_master *m, const struct weir_mail *mail)
 		break;
 	case WEIR_MAIL_FILE:
 		take_file(m, mail->ptr);
+		break;
+	case WEIR_MAIL_FILE_LEFT:
+		delete_left(m, mail->flags, mail->id);
 		break;
 	case WEIR_MAIL_ACK:
 		take_ack(m, mail->task, mail->ptr);

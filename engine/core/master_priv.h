@@ -22,7 +22,8 @@ struct weir_master_checkpoint {
 	bool final;
 	bool periodic;
 	int64_t trigger_ns, trigger_wall_ns, triggered_ns;
-	uint64_t *file;				 /* per core: number + 1; 0: none */
+	uint64_t *file;	 /* per core: number + 1; 0: none */
+	bool *file_told; /* per core: the coordinator knows of it, and has it deleted */
 	struct weir_manifest_segment **segments; /* per core */
 	uint32_t *segment_cnt;
 	struct weir_task_ack **acks; /* per subtask; NULL: has not acknowledged */
@@ -51,6 +52,14 @@ struct weir_master_ask {
 	struct weir_master_ask *next;
 	uint64_t number;
 	struct weir_master_request request;
+};
+
+/* K7: nobody knows whether its manifest is there. A later checkpoint makes it useless. */
+struct weir_master_doubt {
+	struct weir_master_doubt *next;
+	uint64_t id;
+	uint32_t file_cnt;
+	uint64_t files[];
 };
 
 /* A sequence of file work, one request after the other. */
@@ -84,6 +93,7 @@ struct weir_master {
 	struct weir_master_checkpoint *checkpoints;
 	struct weir_master_preparing preparing;
 	struct weir_master_ask *asks;
+	struct weir_master_doubt *doubts;
 	struct weir_master_file *file;
 	uint64_t file_cnt, file_cap;
 	struct weir_master_chain *chains;
@@ -142,5 +152,7 @@ void weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *
 void weir_master_delete(struct weir_master *m, uint64_t id, const uint64_t *files, uint32_t cnt,
 			bool answer);
 bool weir_master_step_chains(struct weir_master *m);
+/* Checkpoint id is complete: what is left of older ones in doubt goes. */
+void weir_master_settle_doubts(struct weir_master *m, uint64_t id);
 
 #endif /* WEIR_ENGINE_CORE_MASTER_PRIV_H */
