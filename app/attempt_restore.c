@@ -46,6 +46,21 @@ find_own(struct weir_attempt_run *a, struct weir_error *err)
 	return 0;
 }
 
+/* R9: once, for the checkpoint that was named; not for those that this run makes itself. */
+static bool
+ignores_in_flight(struct weir_attempt_run *a)
+{
+	if (!a->session->cfg.restore_ignore_in_flight ||
+	    strcmp(a->restored->run_id, a->launch->run_id) == 0)
+		return false;
+	weir_worker_warning(a->link,
+			    "restore.ignore-in-flight: the rows of %llu frames in flight of "
+			    "checkpoint %llu are dropped",
+			    (unsigned long long)weir_manifest_in_flight(a->restored),
+			    (unsigned long long)a->restored->checkpoint_id);
+	return true;
+}
+
 /* R3: where frames wait in front of an operator, it has channels to take them from. */
 static int
 find_in_flight(struct weir_attempt_run *a, struct weir_error *err)
@@ -53,7 +68,7 @@ find_in_flight(struct weir_attempt_run *a, struct weir_error *err)
 	const char *heads[WEIR_OPERATORS_MAX * 2];
 	const uint32_t cnt = weir_recovery_heads(a->restored, heads, WEIR_ARRAY_CNT(heads));
 
-	if (cnt == 0)
+	if (cnt == 0 || ignores_in_flight(a))
 		return 0;
 	if (weir_session_replan(a->session, heads, cnt) != 0)
 		return weir_fail(err, WEIR_ERR_CONFIG, "there is no plan for it");
