@@ -139,12 +139,13 @@ world_load(struct world *w, const struct weir_manifest *m)
 			void *aligned = aligned_alloc(WEIR_PAGE, list[i].length);
 
 			memcpy(aligned, bytes + list[i].offset, list[i].length);
-			cr_assert_eq(weir_restore_segment(w->rt, m, &list[i], aligned, &err), 0,
+			cr_assert_eq(weir_restore_segment(w->rt, m, f, &list[i], aligned, &err), 0,
 				     "%s", err.text);
 			free(aligned);
 		}
 	}
 	free(list);
+	cr_assert_eq(weir_restore_end(w->rt, &err), 0, "%s", err.text);
 }
 
 uint64_t
