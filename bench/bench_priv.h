@@ -7,9 +7,10 @@
 
 #include "engine/base/error.h"
 
-#define BENCH_KEYS_MAX	16
-#define BENCH_PAIRS_MAX 1000
-#define BENCH_SWEEP_MAX 64
+#define BENCH_KEYS_MAX	 16
+#define BENCH_PAIRS_MAX	 1000
+#define BENCH_SWEEP_MAX	 64
+#define BENCH_SLICES_MAX 16
 
 /* --- the benches there are --- */
 
@@ -31,6 +32,7 @@ struct bench_def {
 	const char *what;	      /* what the reference is */
 	uint32_t cpus;		      /* threads that work */
 	uint32_t multiple;	      /* rows come in multiples of this */
+	uint32_t slices;	      /* runs of a side in a pair; median */
 	const struct bench_key *keys; /* ends with a NULL name */
 	int (*side)(const struct bench_args *args, struct weir_error *err);
 	/* A bench without a reference: run a setup, print its table, and to json (may be NULL) its
@@ -132,7 +134,7 @@ struct bench_spread {
 
 struct bench_series {
 	struct bench_setup setup;
-	uint64_t rows; /* of each run */
+	uint64_t rows; /* of each side in a pair */
 	uint32_t pair_cnt;
 	struct bench_pair pairs[2 * BENCH_PAIRS_MAX];
 	struct bench_spread ratio, weir, reference;

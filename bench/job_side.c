@@ -201,6 +201,7 @@ const struct bench_def bench_fused = {
 	.what = "the same by hand in one loop, the best of several, 32-byte rows",
 	.cpus = 1,
 	.multiple = 65536,
+	.slices = 1,
 	.keys = fused_keys,
 	.side = fused_side,
 };
@@ -213,6 +214,7 @@ const struct bench_def bench_exchange = {
 	.what = "the same by hand, 8 KiB frames over rte_ring, the better of rows and columns",
 	.cpus = 2,
 	.multiple = 65536,
+	.slices = 1,
 	.keys = exchange_keys,
 	.side = exchange_side,
 };

@@ -29,12 +29,15 @@ struct work {
 
 #define KIND_END 1
 
-/* Who finds the ring full or empty stays away for a while: polling takes the line from the other
- * side, and a burst that is there when one comes back is worth more than an early look. */
+/*
+ * Who finds the ring full or empty stays away for about the time of two bursts: polling takes the
+ * line from the other side, and bursts that are there when one comes back are worth more than an
+ * early look. Of 8, 16, 32 and 64 pauses, 32 were the fastest, near and far.
+ */
 static void
 back_off(void)
 {
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 0; i < 32; i++)
 		rte_pause();
 }
 

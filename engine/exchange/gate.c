@@ -607,7 +607,7 @@ weir_gate_poll_priority(struct weir_gate *gate, struct weir_burst *burst)
 		struct offer offer;
 
 		if ((ch->moved_cnt > 0 ||
-		     (ch->priority != NULL && weir_lane_count(ch->priority) > 0)) &&
+		     (ch->priority != NULL && !weir_lane_is_empty(ch->priority))) &&
 		    offer_best(gate, c, &offer)) {
 			offer_take(gate, c, &offer, burst);
 			return 1;

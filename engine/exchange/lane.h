@@ -75,6 +75,22 @@ struct weir_lane_ops {
 	uint32_t (*peek)(struct weir_lane *lane, struct weir_item *items, uint32_t max);
 	/* Items queued now; exact on either side's own thread for what it did itself. */
 	uint32_t (*count)(const struct weir_lane *lane);
+
+	/*
+	 * Without a copy; NULL where a lane cannot. Items are written and read where they lie, in
+	 * runs that do not cross the end of the lane's memory: *cnt may be less than there is.
+	 */
+
+	/* Producer: places for up to max items, *cnt of them, to be filled before commit; borrowed
+	 * until then. */
+	struct weir_item *(*reserve)(struct weir_lane *lane, uint32_t max, uint32_t *cnt);
+	/* Producer: hand over the first cnt places of a reservation of one or more; the rest of it
+	 * is free again. */
+	void (*commit)(struct weir_lane *lane, uint32_t cnt);
+	/* Consumer: the oldest items, *cnt of them, up to max; borrowed until advance. */
+	const struct weir_item *(*front)(struct weir_lane *lane, uint32_t max, uint32_t *cnt);
+	/* Consumer: the first cnt items of a front of one or more are taken, the rest stays. */
+	void (*advance)(struct weir_lane *lane, uint32_t cnt);
 	const char *name; /* "ring", "sim" */
 };
 
@@ -82,6 +98,10 @@ struct weir_lane_ops {
 struct weir_lane {
 	const struct weir_lane_ops *ops;
 	uint32_t depth; /* items; set once */
+	/* How far the two sides are, in the lane's own counters, which are equal when it is empty;
+	 * NULL where it has none. */
+	const uint32_t *pushed;
+	const uint32_t *popped;
 };
 
 static inline uint32_t
@@ -102,10 +122,48 @@ weir_lane_peek(struct weir_lane *lane, struct weir_item *items, uint32_t max)
 	return lane->ops->peek(lane, items, max);
 }
 
+static inline struct weir_item *
+weir_lane_reserve(struct weir_lane *lane, uint32_t max, uint32_t *cnt)
+{
+	return lane->ops->reserve(lane, max, cnt);
+}
+
+static inline void
+weir_lane_commit(struct weir_lane *lane, uint32_t cnt)
+{
+	lane->ops->commit(lane, cnt);
+}
+
+static inline const struct weir_item *
+weir_lane_front(struct weir_lane *lane, uint32_t max, uint32_t *cnt)
+{
+	return lane->ops->front(lane, max, cnt);
+}
+
+static inline void
+weir_lane_advance(struct weir_lane *lane, uint32_t cnt)
+{
+	lane->ops->advance(lane, cnt);
+}
+
 static inline uint32_t
 weir_lane_count(const struct weir_lane *lane)
 {
 	return lane->ops->count(lane);
+}
+
+/*
+ * Consumer: is there nothing? Without a call, for lanes that are looked at often and hold something
+ * rarely. What the producer pushed last may not be seen yet, as with pop.
+ */
+static inline bool
+weir_lane_is_empty(const struct weir_lane *lane)
+{
+	if (WEIR_UNLIKELY(lane->pushed == NULL))
+		return weir_lane_count(lane) == 0;
+	/* Relaxed: the numbers order nothing; whoever goes on to take an item acquires it there. */
+	return __atomic_load_n(lane->pushed, __ATOMIC_RELAXED) ==
+	       __atomic_load_n(lane->popped, __ATOMIC_RELAXED);
 }
 
 #endif /* WEIR_ENGINE_EXCHANGE_LANE_H */
