@@ -80,17 +80,20 @@ put_splits(struct pool *pool, const struct weir_task_ack *a, struct weir_manifes
 
 static void
 put_blob(struct pool *pool, const struct weir_task_ack *a, bool sink,
-	 struct weir_manifest_subtask *s)
+	 const struct weir_passed_list *passed, struct weir_manifest_subtask *s)
 {
 	const uint32_t cnt = sink ? a->pending_cnt : 0;
-	const size_t len = sizeof(struct weir_subtask_blob) + cnt * sizeof(a->pending[0]);
-	struct weir_subtask_blob *b = take(pool, len);
+	struct weir_subtask_blob *b = take(pool, weir_subtask_blob_bytes(cnt, passed->cnt));
+	struct weir_passed *to = (void *)(b->pending + cnt);
 
 	b->version = WEIR_SUBTASK_BLOB_VERSION;
 	b->flags = a->ended ? WEIR_SUBTASK_ENDED : 0;
 	b->pending_cnt = cnt;
 	memcpy(b->pending, a->pending, cnt * sizeof(a->pending[0]));
-	s->blob = (struct weir_blob){ b, len };
+	for (uint32_t i = 0; i < passed->cnt; i++)
+		if (passed->at[i].watermark_ns > s->watermark_ns)
+			to[b->passed_cnt++] = passed->at[i];
+	s->blob = (struct weir_blob){ b, weir_subtask_blob_bytes(cnt, b->passed_cnt) };
 }
 
 /* Numbers of the manifest's edges: those of the plan that have channels. */
@@ -177,7 +180,7 @@ put_subtask(struct weir_master *m, struct pool *pool, const struct weir_master_c
 		put_splits(pool, a, s);
 		s->rows_in = a->source_rows;
 	}
-	put_blob(pool, a, k + 1 == t->ctx_cnt && t->sink != NULL, s);
+	put_blob(pool, a, k + 1 == t->ctx_cnt && t->sink != NULL, &t->ctx[k]->passed, s);
 	if (!s->finished) {
 		put_segments(m, pool, c, file_idx, op, subtask, s);
 		put_channels(m, pool, t, k == 0, op, a, s);

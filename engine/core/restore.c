@@ -1,12 +1,15 @@
 #include "engine/core/restore.h"
 
 #include "engine/base/plant.h"
+#include "engine/core/runtime_priv.h"
 #include "engine/core/subtask_blob.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#define PASSED_MAX 65536u /* ranges: far more than changes of parallelism can leave */
 
 static const struct weir_manifest_operator *
 find_operator(const struct weir_manifest *m, const char *id)
@@ -182,8 +185,8 @@ blob_of(const struct weir_manifest_subtask *s)
 	const struct weir_subtask_blob *b = s->blob.bytes;
 
 	if (s->blob.len < sizeof(*b) || b->version != WEIR_SUBTASK_BLOB_VERSION ||
-	    b->pending_cnt > WEIR_SINK_PENDING_MAX ||
-	    s->blob.len != sizeof(*b) + b->pending_cnt * sizeof(b->pending[0]))
+	    b->pending_cnt > WEIR_SINK_PENDING_MAX || b->passed_cnt > PASSED_MAX ||
+	    s->blob.len != weir_subtask_blob_bytes(b->pending_cnt, b->passed_cnt))
 		return NULL;
 	return b;
 }
@@ -249,7 +252,7 @@ put_pending(struct weir_runtime *rt, uint32_t op, uint32_t subtask,
 	const struct weir_subtask_blob *b = blob_of(s);
 
 	if (b != NULL && t->sink != NULL && t->ctx[t->ctx_cnt - 1]->local == t->sink)
-		weir_text_sink_restore(t->sink, b->pending, (uint32_t)b->pending_cnt);
+		weir_text_sink_restore(t->sink, b->pending, b->pending_cnt);
 }
 
 /* The watermark of each channel, if edge and producers are the same. */
@@ -293,6 +296,55 @@ put_watermark(struct weir_task *t, struct weir_operator_ctx *c, int64_t watermar
 		weir_emitter_watermark(c->emitters[e], watermark_ns, 0);
 }
 
+/* Add the part of a range that is the subtask's, if it is ahead of its watermark. */
+static void
+add_passed(struct weir_operator_ctx *c, struct weir_passed *to, uint64_t first, uint64_t last,
+	   const struct weir_passed *from)
+{
+	struct weir_passed p = *from;
+
+	if (p.hash_first < first)
+		p.hash_first = first;
+	if (p.hash_last > last)
+		p.hash_last = last;
+	if (p.hash_first > p.hash_last || p.watermark_ns <= c->watermark_ns)
+		return;
+	to[c->passed.cnt++] = p;
+	if (p.watermark_ns > c->passed.max_ns)
+		c->passed.max_ns = p.watermark_ns;
+}
+
+/* R3: the new subtask goes on from its watermark; keys that it takes over from a faster one do not.
+ */
+static void
+put_passed(struct weir_runtime *rt, const struct weir_manifest_operator *mo, uint32_t op,
+	   uint32_t subtask)
+{
+	const struct weir_plan *plan = rt->cfg.plan;
+	struct weir_operator_ctx *c = weir_runtime_ctx(rt, op, subtask);
+	uint32_t most = mo->subtask_cnt;
+	struct weir_passed *to;
+	uint64_t first, last;
+
+	for (uint32_t i = 0; i < mo->subtask_cnt; i++) {
+		const struct weir_subtask_blob *b = blob_of(&mo->subtasks[i]);
+
+		most += b != NULL ? b->passed_cnt : 0;
+	}
+	to = weir_runtime_take(rt, most * sizeof(*to));
+	c->passed = (struct weir_passed_list){ .at = to, .max_ns = INT64_MIN };
+	weir_plan_hash_range(plan, subtask, plan->op[op].parallelism, &first, &last);
+	for (uint32_t i = 0; i < mo->subtask_cnt; i++) {
+		const struct weir_subtask_blob *b = blob_of(&mo->subtasks[i]);
+		struct weir_passed was = { .watermark_ns = mo->subtasks[i].watermark_ns };
+
+		weir_plan_hash_range(plan, i, mo->subtask_cnt, &was.hash_first, &was.hash_last);
+		add_passed(c, to, first, last, &was);
+		for (uint32_t k = 0; b != NULL && k < b->passed_cnt; k++)
+			add_passed(c, to, first, last, &weir_subtask_blob_passed(b)[k]);
+	}
+}
+
 static int
 put_operator(struct weir_runtime *rt, const struct weir_manifest *m,
 	     const struct weir_manifest_operator *mo, uint32_t op, const struct weir_enumerator *e,
@@ -334,6 +386,8 @@ put_operator(struct weir_runtime *rt, const struct weir_manifest *m,
 		if (rt->cfg.plan->op[op].chain_idx == 0)
 			t->restored_ended = ended;
 	}
+	for (uint32_t i = 0; rt->cfg.plan->op[op].key.cnt > 0 && i < p; i++)
+		put_passed(rt, mo, op, i);
 	return 0;
 }
 

@@ -3,11 +3,13 @@
 
 /*
  * What a manifest keeps of a subtask besides its fields: little-endian words
- *   0 u32 version (1)   4 u32 flags (1: all its rows were through)   8 u64 number of files
- *   then per file of a text sink that the checkpoint covers: u64 epoch, u64 attempt, u64 seq, u64
- * subtask
+ *   0 u32 version (1)   4 u32 flags (1: all its rows were through)   8 u32 number of files
+ *   12 u32 number of ranges
+ *   per file of a text sink that the checkpoint covers: u64 epoch, u64 attempt, u64 seq, u64
+ * subtask per range of keys that are ahead of the watermark: u64 first and last hash, i64 watermark
  */
 
+#include "engine/operators/passed.h"
 #include "engine/operators/text_sink.h"
 
 #define WEIR_SUBTASK_BLOB_VERSION 1u
@@ -16,10 +18,24 @@
 struct weir_subtask_blob {
 	uint32_t version;
 	uint32_t flags;
-	uint64_t pending_cnt;
-	struct weir_sink_pending pending[]; /* pending_cnt */
+	uint32_t pending_cnt;
+	uint32_t passed_cnt;
+	struct weir_sink_pending pending[]; /* pending_cnt, then passed_cnt of struct weir_passed */
 };
 _Static_assert(sizeof(struct weir_subtask_blob) == 16, "as on disk");
 _Static_assert(sizeof(struct weir_sink_pending) == 32, "as on disk");
+
+static inline size_t
+weir_subtask_blob_bytes(uint32_t pending_cnt, uint32_t passed_cnt)
+{
+	return sizeof(struct weir_subtask_blob) + pending_cnt * sizeof(struct weir_sink_pending) +
+	       passed_cnt * sizeof(struct weir_passed);
+}
+
+static inline const struct weir_passed *
+weir_subtask_blob_passed(const struct weir_subtask_blob *b)
+{
+	return (const void *)(b->pending + b->pending_cnt);
+}
 
 #endif /* WEIR_ENGINE_CORE_SUBTASK_BLOB_H */

@@ -12,6 +12,7 @@
 
 #include "engine/base/error.h"
 #include "engine/exchange/emitter.h"
+#include "engine/operators/passed.h"
 #include "engine/state/backend.h"
 #include "weir/operator.h"
 
@@ -67,7 +68,8 @@ struct weir_operator_ctx {
 	void *values[WEIR_STATE_BATCH_MAX]; /* weir_state_batch */
 	uint64_t key_u64;		    /* weir_state_next */
 
-	int64_t watermark_ns; /* the last that the operator has dealt with */
+	int64_t watermark_ns;		/* the last that the operator has dealt with */
+	struct weir_passed_list passed; /* keys that are ahead of it */
 	const char *const *reasons;
 	uint32_t reason_cnt;
 	struct weir_error error;

@@ -256,7 +256,8 @@ final_process(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct
 		uint64_t n = weir_state_count(ctx, BEST, w);
 		uint64_t best = 0;
 
-		if (weir_time_add(w, a->length_ns - 1) <= ctx->watermark_ns) {
+		if (weir_time_add(w, a->length_ns - 1) <= ctx->watermark_ns ||
+		    weir_passed_has(&ctx->passed, group, weir_time_add(w, a->length_ns - 1))) {
 			weir_operator_drop(ctx, 0, 1);
 			continue;
 		}

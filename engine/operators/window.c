@@ -37,6 +37,8 @@ struct local {
 	uint64_t cursor;
 	uint16_t take[WEIR_BATCH_ROWS];
 	uint16_t rest[2][WEIR_BATCH_ROWS];
+	uint16_t in_time[WEIR_BATCH_ROWS];
+	uint64_t row_hash[WEIR_BATCH_ROWS];
 	uint64_t hash[MERGE_AT_ONCE];
 	struct weir_table_entry entry[MERGE_AT_ONCE];
 	char keys[MERGE_AT_ONCE * WEIR_KEY_FIXED_MAX];
@@ -68,17 +70,44 @@ window_open(struct weir_operator_ctx *ctx)
 	return 0;
 }
 
+/* R3: rows of keys that were further in time before a rescale are as late as they were then. */
+static void
+drop_passed(struct weir_operator_ctx *ctx, struct weir_batch *in, int64_t last_ns)
+{
+	struct local *l = weir_operator_local(ctx);
+	uint32_t kept = 0;
+
+	weir_key_hashes(&ctx->key, in, ctx->pack, l->row_hash);
+	for (uint32_t i = 0; i < in->selected; i++) {
+		l->in_time[kept] = (uint16_t)weir_row(in, i);
+		kept += !weir_passed_has(&ctx->passed, l->row_hash[i], last_ns);
+	}
+	weir_operator_drop(ctx, 0, in->selected - kept);
+	in->sel = l->in_time;
+	in->selected = kept;
+}
+
 /* Rows of one pane. */
 static int
-add_pane(struct weir_operator_ctx *ctx, const struct weir_batch *in, int64_t pane)
+add_pane(struct weir_operator_ctx *ctx, const struct weir_batch *rows, int64_t pane)
 {
 	const struct arg *a = weir_operator_arg(ctx);
+	const int64_t last_ns = weir_time_add(pane, a->w.size_ns - 1);
+	struct weir_batch part;
+	const struct weir_batch *in = rows;
 
 	/* Its last window ends at pane + size: late if the watermark has passed that window's last
 	 * time. */
-	if (weir_time_add(pane, a->w.size_ns - 1) <= ctx->watermark_ns) {
+	if (last_ns <= ctx->watermark_ns) {
 		weir_operator_drop(ctx, 0, in->selected);
 		return 0;
+	}
+	if (weir_passed_any(&ctx->passed, last_ns)) {
+		part = *rows;
+		drop_passed(ctx, &part, last_ns);
+		in = &part;
+		if (in->selected == 0)
+			return 0;
 	}
 	weir_aggs_add(&a->aggs, in, weir_state_batch(ctx, PANES, pane, in));
 	return 0;
@@ -199,6 +228,7 @@ emit_table(struct weir_operator_ctx *ctx, struct weir_table *t, struct weir_out 
 	struct local *l = weir_operator_local(ctx);
 	const struct weir_table_scan scan = WEIR_TABLE_SCAN_READ;
 	const uint32_t key_cnt = ctx->key.cnt;
+	const int64_t last_ns = weir_time_add(l->window, a->w.size_ns - 1);
 	int rc;
 
 	while (t != NULL) {
@@ -213,6 +243,9 @@ emit_table(struct weir_operator_ctx *ctx, struct weir_table *t, struct weir_out 
 		for (uint32_t i = 0; i < cnt; i++) {
 			const uint64_t *acc = l->entry[i].value;
 
+			if (weir_passed_any(&ctx->passed, last_ns) &&
+			    weir_passed_has(&ctx->passed, l->entry[i].hash, last_ns))
+				continue; /* R3: fired before the rescale */
 			if (!weir_aggs_put_key(out, &ctx->key, b->rows, l->entry[i].key,
 					       l->entry[i].key_len)) {
 				b->selected = b->rows;
