@@ -207,6 +207,7 @@ make_master(struct weir_attempt_run *a)
 		.own = (const struct weir_manifest *const *)a->own,
 		.own_cnt = a->own_cnt,
 		.reserve_ids = reserve_ids,
+		.checkpoint_pending = checkpoint_done,
 		.checkpoint_done = checkpoint_done,
 		.warning = master_warning,
 		.arg = a,

@@ -111,6 +111,19 @@ weir_report_checkpoint(struct weir_report *r, json_t *entry)
 		json_array_remove(r->checkpoints, 0);
 }
 
+/* Its end was not seen: it took at least as long as the phases that are known. */
+static void
+end_unseen(json_t *entry)
+{
+	static const char *const phases[] = { "prepare_ms", "start_delay_ms", "alignment_ms",
+					      "sync_ms",    "async_ms",	      "finalize_ms" };
+	double sum = 0;
+
+	for (size_t i = 0; i < WEIR_ARRAY_CNT(phases); i++)
+		sum += json_number_value(json_object_get(entry, phases[i]));
+	json_object_set_new(entry, "duration_ms", json_real(sum));
+}
+
 void
 weir_report_attempt_over(struct weir_report *r, uint64_t newest_id, const char *reason)
 {
@@ -122,7 +135,9 @@ weir_report_attempt_over(struct weir_report *r, uint64_t newest_id, const char *
 		if (!is_pending(entry))
 			continue;
 		json_object_set_new(entry, "status", json_string(there ? "completed" : "aborted"));
-		if (!there)
+		if (there)
+			end_unseen(entry);
+		else
 			json_object_set_new(entry, "reason", json_string(reason));
 		r->completed += there;
 		r->aborted += !there;

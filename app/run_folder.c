@@ -27,14 +27,17 @@ weir_run_choose_restore(struct weir_supervisor *s, struct weir_error *err)
 	return 0;
 }
 
-/* Data files that a crashed attempt of this run left, and no manifest names. */
+/*
+ * What no manifest names: data files and manifests under construction of attempts that crashed or
+ * gave a checkpoint up, of this run or an earlier one, and what could not be deleted then (K10).
+ * Nothing of a checkpoint is touched, whoever's it is.
+ */
 void
 weir_run_clean_up(struct weir_supervisor *s)
 {
 	struct weir_error err;
 
-	if (s->has_dir && s->launch.run_attempt > 1 &&
-	    weir_job_dir_sweep(&s->dir, s->first_attempt, &err) != 0)
+	if (s->has_dir && weir_job_dir_sweep(&s->dir, 0, &err) != 0)
 		weir_display_line(&s->display, "could not clean up: %s", err.text);
 }
 

@@ -414,6 +414,7 @@ weir_supervise(struct weir_session *session, const char *report_path)
 		warn_output(&s);
 		rc = run_attempts(&s, &state);
 		weir_run_apply_retention(&s, state);
+		weir_run_clean_up(&s);
 		weir_run_finish(&s, rc, state, report_path);
 	}
 	weir_run_close_control(&s, rc, state);

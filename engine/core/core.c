@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define HARVEST_A_TURN 16u
+#define NOTE_STATES_NS 500000000
 
 void
 weir_core_post(struct weir_core *core, const struct weir_mail *mail)
@@ -241,6 +242,17 @@ account(struct weir_core *core, int64_t now_ns)
 	core->last_ns = now_ns;
 }
 
+/* For the report of a run that is still going on, or gets killed. */
+static void
+note_states(struct weir_core *core, int64_t now_ns)
+{
+	if (now_ns - core->noted_ns < NOTE_STATES_NS)
+		return;
+	core->noted_ns = now_ns;
+	for (uint32_t i = 0; i < core->task_cnt; i++)
+		weir_task_note_state(core->tasks[i]);
+}
+
 enum weir_regime
 weir_core_turn(struct weir_core *core, int64_t now_ns)
 {
@@ -266,6 +278,7 @@ weir_core_turn(struct weir_core *core, int64_t now_ns)
 			regime = r;
 	}
 	step_file(core);
+	note_states(core, now_ns);
 	if (rows > 0)
 		weir_count_add(&core->rows, rows);
 	core->last_regime = regime;

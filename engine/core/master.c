@@ -72,7 +72,7 @@ need_storage(struct weir_master *m, const struct weir_coord_update *u)
 {
 	struct weir_coord_event ev = { .kind = WEIR_COORD_STORAGE_ANSWER };
 
-	(void)weir_master_checkpoint_new(m, u->id);
+	weir_master_checkpoint_begun(m, weir_master_checkpoint_new(m, u->id));
 	ev.answer.id = u->id;
 	weir_master_event(m, &ev);
 }
@@ -143,6 +143,7 @@ do_update(struct weir_master *m, const struct weir_coord_update *u)
 		break;
 	case WEIR_COORD_DO_NEED_FINALIZE:
 		weir_master_find(m, u->id)->final |= covers_end(m, u->id);
+		weir_master_checkpoint_acked(m, weir_master_find(m, u->id));
 		weir_master_finalize(m, weir_master_find(m, u->id));
 		break;
 	case WEIR_COORD_DO_PROMISE:

@@ -24,11 +24,11 @@
 
 enum weir_master_end { WEIR_END_NOT_YET, WEIR_END_FINISHED, WEIR_END_FAILED, WEIR_END_CANCELED };
 
-/* One checkpoint that has ended, for report and progress; texts stand for ever. */
+/* One checkpoint, for report and progress; texts stand for ever. */
 struct weir_checkpoint_done {
 	uint64_t id;
 	const char *kind;   /* periodic, manual, final, savepoint, suspend, drain */
-	const char *status; /* completed, failed, aborted */
+	const char *status; /* completed, failed, aborted; pending: see checkpoint_pending */
 	const char *reason; /* "" when completed */
 	int64_t trigger_wall_ns;
 	int64_t duration_ns;
@@ -59,6 +59,10 @@ struct weir_master_config {
 
 	/* Make the id counter durable at next_id. 0, or an error that fails the checkpoint. */
 	int (*reserve_ids)(void *arg, uint64_t next_id);
+	/* A checkpoint has its id; again, with phases, when only its manifest is missing. What is
+	 * pending when the process ends had its manifest written or not: the folder says. */
+	void (*checkpoint_pending)(void *arg, const struct weir_checkpoint_done *so_far);
+	/* It has ended. */
 	void (*checkpoint_done)(void *arg, const struct weir_checkpoint_done *done);
 	void (*warning)(void *arg, const char *text);
 	void *arg;

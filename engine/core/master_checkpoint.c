@@ -101,45 +101,96 @@ delete_untold(struct weir_master *m, const struct weir_master_checkpoint *c)
 		}
 }
 
-void
-weir_master_checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason reason)
+static int64_t
+since(int64_t from_ns, int64_t to_ns)
 {
-	struct weir_master_checkpoint *c = weir_master_find(m, id);
-	struct weir_checkpoint_done done = { .id = id };
+	return to_ns > from_ns ? to_ns - from_ns : 0;
+}
 
-	if (c == NULL)
-		return;
-	done.kind = kind_text(c);
-	done.status = reason == WEIR_REASON_NONE   ? "completed"
-		      : weir_reason_counts(reason) ? "failed"
-						   : "aborted";
-	done.reason = reason == WEIR_REASON_NONE ? "" : weir_reason_text(reason);
-	done.trigger_wall_ns = c->trigger_wall_ns;
-	done.duration_ns = m->now_ns - c->trigger_ns;
+/* K16: what the subtask that acknowledged last measured, with what comes before and behind it. */
+static void
+describe_phases(const struct weir_master *m, const struct weir_master_checkpoint *c,
+		struct weir_checkpoint_done *d)
+{
+	const struct weir_task_ack *a = &c->last;
+
+	d->prepare_ns = c->triggered_ns - c->trigger_ns;
+	/* A task counts in turns: the one that saw the first barrier may have begun before the
+	 * trigger. */
+	d->alignment_ns = since(c->triggered_ns, a->aligned_ns);
+	if (a->alignment_ns < d->alignment_ns)
+		d->alignment_ns = a->alignment_ns;
+	d->start_delay_ns = since(c->triggered_ns, a->aligned_ns - d->alignment_ns);
+	d->sync_ns = since(a->aligned_ns, a->frozen_ns);
+	d->async_ns = since(a->frozen_ns, a->posted_ns);
+	d->finalize_ns = since(a->posted_ns, m->now_ns);
+}
+
+static struct weir_checkpoint_done
+describe(const struct weir_master *m, const struct weir_master_checkpoint *c)
+{
+	return (struct weir_checkpoint_done){ .id = c->id,
+					      .kind = kind_text(c),
+					      .status = "pending",
+					      .reason = "",
+					      .trigger_wall_ns = c->trigger_wall_ns,
+					      .duration_ns = m->now_ns - c->trigger_ns };
+}
+
+void
+weir_master_checkpoint_begun(struct weir_master *m, const struct weir_master_checkpoint *c)
+{
+	const struct weir_checkpoint_done done = describe(m, c);
+
+	if (m->cfg.checkpoint_pending != NULL)
+		m->cfg.checkpoint_pending(m->cfg.arg, &done);
+}
+
+void
+weir_master_checkpoint_acked(struct weir_master *m, const struct weir_master_checkpoint *c)
+{
+	struct weir_checkpoint_done done = describe(m, c);
+
+	done.bytes = done.full_bytes = c->bytes;
+	describe_phases(m, c, &done);
+	if (m->cfg.checkpoint_pending != NULL)
+		m->cfg.checkpoint_pending(m->cfg.arg, &done);
+}
+
+static void
+count_end(struct weir_master *m, const struct weir_checkpoint_done *done, enum weir_reason reason)
+{
 	if (reason == WEIR_REASON_NONE) {
-		const struct weir_task_ack *a = &c->last;
-
-		done.bytes = done.full_bytes = c->bytes;
-		done.prepare_ns = c->triggered_ns - c->trigger_ns;
-		/* A task counts in turns: the one that saw the first barrier may have begun before
-		 * the trigger. */
-		done.alignment_ns = a->aligned_ns - c->triggered_ns;
-		if (a->alignment_ns < done.alignment_ns)
-			done.alignment_ns = a->alignment_ns;
-		done.start_delay_ns = a->aligned_ns - done.alignment_ns - c->triggered_ns;
-		done.sync_ns = a->frozen_ns - a->aligned_ns;
-		done.async_ns = a->posted_ns - a->frozen_ns;
-		done.finalize_ns = m->now_ns - a->posted_ns;
 		m->counts.completed++;
-		m->counts.last_id = id;
-		m->counts.last_duration_ns = done.duration_ns;
+		m->counts.last_id = done->id;
+		m->counts.last_duration_ns = done->duration_ns;
 	} else if (weir_reason_counts(reason)) {
 		m->counts.failed++;
 	} else {
 		m->counts.aborted++;
 	}
-	if (reason != WEIR_REASON_NONE)
+}
+
+void
+weir_master_checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason reason)
+{
+	struct weir_master_checkpoint *c = weir_master_find(m, id);
+	struct weir_checkpoint_done done;
+
+	if (c == NULL)
+		return;
+	done = describe(m, c);
+	done.status = reason == WEIR_REASON_NONE   ? "completed"
+		      : weir_reason_counts(reason) ? "failed"
+						   : "aborted";
+	if (reason == WEIR_REASON_NONE) {
+		done.bytes = done.full_bytes = c->bytes;
+		describe_phases(m, c, &done);
+	} else {
+		done.reason = weir_reason_text(reason);
 		delete_untold(m, c);
+	}
+	count_end(m, &done, reason);
 	if (m->cfg.checkpoint_done != NULL)
 		m->cfg.checkpoint_done(m->cfg.arg, &done);
 	weir_master_checkpoint_free(m, c);

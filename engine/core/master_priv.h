@@ -125,6 +125,10 @@ void weir_master_fail(struct weir_master *m, const struct weir_error *err);
 struct weir_master_checkpoint *weir_master_find(struct weir_master *m, uint64_t id);
 struct weir_master_checkpoint *weir_master_checkpoint_new(struct weir_master *m, uint64_t id);
 void weir_master_checkpoint_free(struct weir_master *m, struct weir_master_checkpoint *c);
+/* Say that it is there, and what is known when all tasks have acknowledged: a crash must not take
+ * it out of the history (K16). */
+void weir_master_checkpoint_begun(struct weir_master *m, const struct weir_master_checkpoint *c);
+void weir_master_checkpoint_acked(struct weir_master *m, const struct weir_master_checkpoint *c);
 /* It has ended: counted, said, and forgotten. reason NONE: completed. */
 void weir_master_checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason reason);
 

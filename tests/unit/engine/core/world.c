@@ -344,10 +344,22 @@ reserve_ids(void *arg, uint64_t next_id)
 }
 
 static void
+checkpoint_pending(void *arg, const struct weir_checkpoint_done *so_far)
+{
+	struct world *w = arg;
+
+	cr_assert_str_eq(so_far->status, "pending");
+	if (so_far->id > w->announced)
+		w->announced = so_far->id;
+}
+
+static void
 checkpoint_done(void *arg, const struct weir_checkpoint_done *done)
 {
 	struct world *w = arg;
 
+	/* A crash before this call would have left it in the history as pending (K16). */
+	cr_assert_leq(done->id, w->announced);
 	cr_assert_lt(w->done_cnt, WORLD_DONE_MAX);
 	w->done[w->done_cnt++] = *done;
 }
@@ -382,6 +394,7 @@ make_master(struct world *w)
 		.own = (const struct weir_manifest *const *)w->own,
 		.own_cnt = w->own_cnt,
 		.reserve_ids = reserve_ids,
+		.checkpoint_pending = checkpoint_pending,
 		.checkpoint_done = checkpoint_done,
 		.warning = warning,
 		.arg = w,

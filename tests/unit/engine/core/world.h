@@ -50,6 +50,7 @@ struct world {
 	bool fault_of_sink;
 	struct weir_checkpoint_done done[WORLD_DONE_MAX];
 	uint32_t done_cnt;
+	uint64_t announced; /* newest id that was pending */
 	uint32_t warning_cnt;
 	char warning[256]; /* the newest */
 
