@@ -93,6 +93,15 @@ def lines_of(folder):
     return sorted(lines)
 
 
+def read_json(path):
+    """None where there is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return None
+
+
 class Run:
     """One run of a job to its end. sets: configuration, job__input for job.input."""
 
@@ -110,11 +119,7 @@ class Run:
 
     def finish(self, code, out, err):
         self.code, self.out, self.err = code, out, err.decode(errors="replace")
-        try:
-            with open(self.report_path, encoding="utf-8") as file:
-                self.report = json.load(file)
-        except (OSError, ValueError):
-            self.report = None
+        self.report = read_json(self.report_path)
 
     def story(self):
         return f"{' '.join(self.args)}\nexit code {self.code}\n{self.err}"
