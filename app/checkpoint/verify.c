@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/checkpoint/verify_frames.h"
 #include "statebackend/verify/verify.h"
 
 /* The segments of a manifest, sorted by file and offset. */
@@ -77,8 +78,10 @@ read_at(int fd, void *buf, uint64_t len, uint64_t offset, struct weir_error *err
 }
 
 static int
-verify_segment(int fd, const struct weir_segment *seg, struct weir_error *err)
+verify_segment(int fd, const struct weir_manifest *m, const struct weir_manifest_segment *ms,
+	       struct weir_error *err)
 {
+	const struct weir_segment *seg = &ms->seg;
 	struct weir_verify_sum sum = { 0 };
 	void *bytes = malloc(seg->length);
 	int rc;
@@ -88,6 +91,8 @@ verify_segment(int fd, const struct weir_segment *seg, struct weir_error *err)
 	rc = read_at(fd, bytes, seg->length, seg->offset, err);
 	if (rc == 0)
 		rc = weir_verify_segment(seg, bytes, &sum, err);
+	if (rc == 0)
+		rc = weir_checkpoint_verify_frames(m, ms, bytes, err);
 	free(bytes);
 	return rc;
 }
@@ -138,7 +143,7 @@ verify_open(int fd, const struct weir_manifest *m, const struct weir_manifest_fi
 	if (rc == 0 && name.attempt == m->attempt && name.checkpoint_id == m->checkpoint_id)
 		rc = verify_whole(segs, cnt, file->length, err);
 	for (i = 0; i < cnt && rc == 0; i++)
-		rc = verify_segment(fd, &segs[i].seg, err);
+		rc = verify_segment(fd, m, &segs[i], err);
 	return rc;
 }
 
