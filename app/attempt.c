@@ -203,6 +203,8 @@ make_master(struct weir_attempt_run *a)
 		.retained = (uint32_t)cfg->checkpoint_retained,
 		.retention = retention_of(cfg->checkpoint_retention),
 		.at_least_once = cfg->checkpoint_mode == WEIR_CFG_MODE_AT_LEAST_ONCE,
+		.unaligned = cfg->checkpoint_unaligned,
+		.aligned_timeout_ns = cfg->checkpoint_aligned_timeout,
 		.seed = (uint64_t)weir_clock_wall_ns(),
 		.own = (const struct weir_manifest *const *)a->own,
 		.own_cnt = a->own_cnt,

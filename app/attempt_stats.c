@@ -90,12 +90,13 @@ edges(struct weir_attempt_run *a)
 	for (uint32_t i = 0; i < a->plan->edge_cnt; i++) {
 		const struct weir_plan_edge *e = &a->plan->edge[i];
 
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:s, s:b, s:s, s:s}", "from",
-					a->plan->op[e->from].id, "to", a->plan->op[e->to].id,
-					"partitioner", weir_partitioner_name(e->partitioner),
-					"combiner", (int)e->combiner, "transport",
-					e->chained ? "chain" : "ring", "alignment", "aligned"));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:s, s:s}", "from",
+						      a->plan->op[e->from].id, "to",
+						      a->plan->op[e->to].id, "partitioner",
+						      weir_partitioner_name(e->partitioner),
+						      "combiner", (int)e->combiner, "transport",
+						      e->chained ? "chain" : "ring", "alignment",
+						      weir_edge_alignment_name(e->alignment)));
 	}
 	return list;
 }
@@ -276,15 +277,17 @@ json_t *
 weir_attempt_checkpoint(const struct weir_checkpoint_done *d)
 {
 	return json_pack(
-		"{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:s, s:i, s:f, s:f, s:f, s:f, "
+		"{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:s, s:I, s:I, s:f, s:f, s:f, s:f, "
 		"s:f, s:f}",
 		"id", (json_int_t)d->id, "kind", d->kind, "status", d->status, "reason", d->reason,
 		"trigger_ms", (double)d->trigger_wall_ns / 1e6, "duration_ms",
 		(double)d->duration_ns / 1e6, "bytes", (json_int_t)d->bytes, "full_bytes",
-		(json_int_t)d->full_bytes, "mode", "aligned", "frames_in_flight", 0, "prepare_ms",
-		(double)d->prepare_ns / 1e6, "start_delay_ms", (double)d->start_delay_ns / 1e6,
-		"alignment_ms", (double)d->alignment_ns / 1e6, "sync_ms", (double)d->sync_ns / 1e6,
-		"async_ms", (double)d->async_ns / 1e6, "finalize_ms", (double)d->finalize_ns / 1e6);
+		(json_int_t)d->full_bytes, "mode", d->persisted_bytes > 0 ? "unaligned" : "aligned",
+		"frames_in_flight", (json_int_t)d->frames, "persisted_bytes",
+		(json_int_t)d->persisted_bytes, "prepare_ms", (double)d->prepare_ns / 1e6,
+		"start_delay_ms", (double)d->start_delay_ns / 1e6, "alignment_ms",
+		(double)d->alignment_ns / 1e6, "sync_ms", (double)d->sync_ns / 1e6, "async_ms",
+		(double)d->async_ns / 1e6, "finalize_ms", (double)d->finalize_ns / 1e6);
 }
 
 /* ---- progress ---- */

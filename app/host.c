@@ -79,6 +79,7 @@ snap_step(struct weir_snap_writer *w)
 
 static const struct weir_snapshot_ops snap_ops = {
 	.begin = snap_begin,
+	.pieces = weir_snap_writer_pieces,
 	.seal = weir_snap_writer_seal,
 	.abort = weir_snap_writer_abort,
 	.done = weir_snap_writer_done,

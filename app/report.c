@@ -162,9 +162,22 @@ static json_t *
 checkpoint_list(const struct weir_report *r)
 {
 	static const char *const fields[] = {
-		"id",	       "kind",		 "status",	 "reason",  "trigger_ms",
-		"duration_ms", "bytes",		 "full_bytes",	 "mode",    "frames_in_flight",
-		"prepare_ms",  "start_delay_ms", "alignment_ms", "sync_ms", "async_ms",
+		"id",
+		"kind",
+		"status",
+		"reason",
+		"trigger_ms",
+		"duration_ms",
+		"bytes",
+		"full_bytes",
+		"mode",
+		"frames_in_flight",
+		"persisted_bytes",
+		"prepare_ms",
+		"start_delay_ms",
+		"alignment_ms",
+		"sync_ms",
+		"async_ms",
 		"finalize_ms",
 	};
 	json_t *list = json_array();

@@ -197,6 +197,7 @@ make_plan(struct weir_session *s, const char *const *heads, uint32_t head_cnt)
 		.checkpoints = cfg->checkpoint_interval > 0,
 		.heads = heads,
 		.head_cnt = head_cnt,
+		.unaligned = cfg->checkpoint_interval > 0 && cfg->checkpoint_unaligned,
 	};
 	struct weir_error err = { 0 };
 

@@ -170,6 +170,7 @@ struct weir_manifest {
 	uint32_t kind;		  /* enum weir_manifest_kind */
 	uint32_t max_parallelism; /* R4: a power of two, fixed for the life of the state */
 	int64_t trigger_ns;	  /* since 1970 */
+	bool at_least_once;	  /* T18: consumers may have processed more than the cut */
 	const struct weir_manifest_operator *operators;
 	const struct weir_manifest_edge *edges;
 	const struct weir_manifest_file *files; /* no name twice */

@@ -271,6 +271,9 @@ check_cut(const struct ends *ends, const struct weir_manifest *m, const struct e
 
 	if (in->seq + held == out->seq)
 		return 0;
+	/* T18: nothing waits for a barrier, so rows behind it may be in the state already. */
+	if (m->at_least_once && in->seq > out->seq && held == 0)
+		return 0;
 	return channel_fail(ends, m, in,
 			    held == 0 ? "last frame produced and last processed differ"
 				      : "last frame produced is not the last one that was kept");

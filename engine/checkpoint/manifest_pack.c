@@ -264,6 +264,7 @@ weir_manifest_pack(struct weir_manifest_pool *pool, const struct weir_manifest *
 	pb->checkpoint_id = m->checkpoint_id;
 	pb->kind = m->kind;
 	pb->trigger_ns = m->trigger_ns;
+	pb->at_least_once = m->at_least_once;
 	pb->max_parallelism = m->max_parallelism;
 	pb->n_operators = m->operator_cnt;
 	pb->operators = pack_operators(pool, m);

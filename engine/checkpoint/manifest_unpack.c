@@ -253,6 +253,7 @@ weir_manifest_unpack(struct weir_manifest_pool *pool, const Weir__Pb__Manifest *
 		.checkpoint_id = pb->checkpoint_id,
 		.kind = pb->kind,
 		.trigger_ns = pb->trigger_ns,
+		.at_least_once = pb->at_least_once,
 		.max_parallelism = pb->max_parallelism,
 		.operators = unpack_operators(pool, pb),
 		.operator_cnt = (uint32_t)pb->n_operators,

@@ -57,10 +57,30 @@ check_restore(struct weir_config *cfg)
 				      "with checkpoint.interval 0 nothing would ever replace it");
 }
 
+/* C8: named where it was asked for. */
+static void
+check_unaligned(struct weir_config *cfg)
+{
+	if (!cfg->checkpoint_unaligned) {
+		if (cfg->checkpoint_aligned_timeout > 0)
+			weir_config_error_key(cfg, WEIR_KEY_checkpoint_aligned_timeout,
+					      "add checkpoint.unaligned: true",
+					      "needs checkpoint.unaligned");
+		return;
+	}
+	if (cfg->checkpoint_mode != WEIR_CFG_MODE_EXACTLY_ONCE)
+		weir_config_error_key(cfg, WEIR_KEY_checkpoint_unaligned, NULL,
+				      "needs checkpoint.mode exactly-once");
+	if (cfg->checkpoint_max_concurrent != 1)
+		weir_config_error_key(cfg, WEIR_KEY_checkpoint_unaligned, NULL,
+				      "needs checkpoint.max-concurrent 1");
+}
+
 static void
 check_keys(struct weir_config *cfg)
 {
 	check_job_name(cfg);
+	check_unaligned(cfg);
 	if (cfg->job_out_of_order_group % OUT_OF_ORDER_STEP == 0)
 		weir_config_error_key(cfg, WEIR_KEY_job_out_of_order_group, NULL,
 				      "%llu is a multiple of %u, the step within a group",

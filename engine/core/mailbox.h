@@ -16,7 +16,7 @@
 
 enum weir_mail_kind {
 	/* control to core; task: number of the subtask */
-	WEIR_MAIL_TRIGGER,   /* id, stamp_ns, flags: inject the barrier (C16) */
+	WEIR_MAIL_TRIGGER,   /* id, stamp_ns, barrier, timeout_ns: inject the barrier (C16) */
 	WEIR_MAIL_COMPLETE,  /* id: the checkpoint is durable: commit everything up to it (R7) */
 	WEIR_MAIL_ABORT,     /* id: give it up, and remember it (T20) */
 	WEIR_MAIL_SPLIT,     /* ptr: struct weir_split_given, owned by the enumerator for the run */
@@ -46,6 +46,8 @@ enum weir_mail_kind {
 
 /* flags of a DECLINE, besides enum weir_handler_reason: the task is through. */
 #define WEIR_MAIL_DECLINE_CLOSING UINT32_MAX
+/* The same: frames in flight that it had to keep are not all kept. */
+#define WEIR_MAIL_DECLINE_CAPTURE (UINT32_MAX - 1)
 
 struct weir_mail {
 	uint32_t kind; /* enum weir_mail_kind */
@@ -54,7 +56,9 @@ struct weir_mail {
 	int64_t stamp_ns;
 	void *ptr;
 	uint32_t flags;
-	uint32_t reserved[7];
+	uint32_t barrier;   /* TRIGGER: enum weir_barrier_kind */
+	int64_t timeout_ns; /* TRIGGER of a TIMEOUTABLE: from the stamp */
+	uint32_t reserved[4];
 };
 _Static_assert(sizeof(struct weir_mail) == 64, "a message is one line");
 

@@ -77,6 +77,23 @@ need_storage(struct weir_master *m, const struct weir_coord_update *u)
 	weir_master_event(m, &ev);
 }
 
+/* C17: the coordinator's choice as the barrier that sources inject. */
+static enum weir_barrier_kind
+barrier_of(const struct weir_coord_update *u)
+{
+	switch (u->trigger.alignment) {
+	case WEIR_ALIGNMENT_UNALIGNED:
+		return WEIR_BARRIER_UNALIGNED;
+	case WEIR_ALIGNMENT_TIMEOUT:
+		return WEIR_BARRIER_TIMEOUTABLE;
+	case WEIR_ALIGNMENT_ALIGNED:
+	case WEIR_ALIGNMENT_AT_LEAST_ONCE:
+		break;
+	}
+	return weir_request_is_savepoint(u->trigger.kind) ? WEIR_BARRIER_SAVEPOINT
+							  : WEIR_BARRIER_ALIGNED;
+}
+
 static void
 trigger(struct weir_master *m, const struct weir_coord_update *u)
 {
@@ -84,11 +101,13 @@ trigger(struct weir_master *m, const struct weir_coord_update *u)
 
 	c->triggered_ns = m->now_ns;
 	for (uint32_t i = 0; i < u->trigger.to.cnt; i++)
-		weir_master_post_task(m, u->trigger.to.list[i].task,
-				      (struct weir_mail){ .kind = WEIR_MAIL_TRIGGER,
-							  .id = u->id,
-							  .stamp_ns = c->trigger_ns,
-							  .flags = WEIR_BARRIER_ALIGNED });
+		weir_master_post_task(
+			m, u->trigger.to.list[i].task,
+			(struct weir_mail){ .kind = WEIR_MAIL_TRIGGER,
+					    .id = u->id,
+					    .stamp_ns = c->trigger_ns,
+					    .barrier = barrier_of(u),
+					    .timeout_ns = m->cfg.aligned_timeout_ns });
 }
 
 /* T28: every task was through when it took its snapshot; that is found out, not asked for: the one
@@ -254,6 +273,8 @@ create_coordinator(struct weir_master *m)
 		.queue_limit = 1000,
 		.tolerable_failures = m->cfg.tolerable_failures,
 		.at_least_once = m->cfg.at_least_once,
+		.unaligned = m->cfg.unaligned,
+		.aligned_timeout_ms = to_ms(m->cfg.aligned_timeout_ns),
 		.finished_tasks = true,
 		.retention = m->cfg.retention,
 		.asks = WEIR_COORD_STAGE_ID | WEIR_COORD_STAGE_STORAGE | WEIR_COORD_STAGE_FINALIZE |

@@ -34,6 +34,8 @@ struct weir_checkpoint_done {
 	int64_t duration_ns;
 	uint64_t bytes; /* written for it; 0 for one that did not complete */
 	uint64_t full_bytes;
+	uint64_t frames;	  /* in flight, that it holds */
+	uint64_t persisted_bytes; /* of them; an unaligned checkpoint has more than 0 (K16) */
 	/* Phases of the subtask that acknowledged last; they sum to the duration. */
 	int64_t prepare_ns, start_delay_ns, alignment_ns, sync_ns, async_ns, finalize_ns;
 };
@@ -51,6 +53,8 @@ struct weir_master_config {
 	uint32_t max_concurrent, tolerable_failures, retained;
 	enum weir_retention retention;
 	bool at_least_once;
+	bool unaligned; /* C17 */
+	int64_t aligned_timeout_ns;
 	uint64_t seed; /* of the first delay (C9) */
 
 	/* Own checkpoints of earlier attempts of this run, ascending; borrowed for create. */

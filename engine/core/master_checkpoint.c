@@ -114,15 +114,25 @@ describe_phases(const struct weir_master *m, const struct weir_master_checkpoint
 {
 	const struct weir_task_ack *a = &c->last;
 
+	d->frames = c->frames;
+	d->persisted_bytes = c->persisted_bytes;
 	d->prepare_ns = c->triggered_ns - c->trigger_ns;
-	/* A task counts in turns: the one that saw the first barrier may have begun before the
-	 * trigger. */
-	d->alignment_ns = since(c->triggered_ns, a->aligned_ns);
-	if (a->alignment_ns < d->alignment_ns)
-		d->alignment_ns = a->alignment_ns;
-	d->start_delay_ns = since(c->triggered_ns, a->aligned_ns - d->alignment_ns);
+	if (a->captured_ns != 0) {
+		/* Unaligned: what there was to wait for lies behind the snapshot. */
+		d->start_delay_ns = since(c->triggered_ns, a->aligned_ns);
+		d->alignment_ns = since(a->frozen_ns, a->captured_ns);
+	} else {
+		/* A task counts in turns: the one that saw the first barrier may have begun before
+		 * the trigger. */
+		d->alignment_ns = since(c->triggered_ns, a->aligned_ns);
+		if (a->alignment_ns < d->alignment_ns)
+			d->alignment_ns = a->alignment_ns;
+		d->start_delay_ns = since(c->triggered_ns, a->aligned_ns - d->alignment_ns);
+	}
 	d->sync_ns = since(a->aligned_ns, a->frozen_ns);
 	d->async_ns = since(a->frozen_ns, a->posted_ns);
+	if (a->captured_ns != 0)
+		d->async_ns -= d->alignment_ns;
 	d->finalize_ns = since(a->posted_ns, m->now_ns);
 }
 

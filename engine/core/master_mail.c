@@ -155,6 +155,8 @@ weir_master_ack_new(const struct weir_master *m, uint32_t task)
 	a->channel_watermark_ns = calloc(t->channel_cnt + 1, sizeof(int64_t));
 	a->channel_idle = calloc(t->channel_cnt + 1, sizeof(bool));
 	a->produced = calloc(t->port_cnt + 1, sizeof(*a->produced));
+	a->frames = calloc(weir_task_capture_max(t) + 1, sizeof(*a->frames));
+	WEIR_ASSERT(a->frames != NULL);
 	WEIR_ASSERT(a->finished != NULL);
 	WEIR_ASSERT(a->processed != NULL);
 	WEIR_ASSERT(a->channel_watermark_ns != NULL);
@@ -173,6 +175,7 @@ weir_master_ack_free(struct weir_task_ack *a)
 	free(a->channel_watermark_ns);
 	free(a->channel_idle);
 	free(a->produced);
+	free(a->frames);
 	free(a);
 }
 
@@ -185,6 +188,7 @@ copy_ack(struct weir_task_ack *to, const struct weir_task_ack *from, uint32_t ch
 	int64_t *wm = to->channel_watermark_ns;
 	bool *idle = to->channel_idle;
 	uint64_t *produced = to->produced;
+	struct weir_ack_frame *frames = to->frames;
 
 	memcpy(to, from, sizeof(*to));
 	to->finished = finished;
@@ -192,6 +196,8 @@ copy_ack(struct weir_task_ack *to, const struct weir_task_ack *from, uint32_t ch
 	to->channel_watermark_ns = wm;
 	to->channel_idle = idle;
 	to->produced = produced;
+	to->frames = frames;
+	memcpy(frames, from->frames, from->frame_cnt * sizeof(*frames));
 	memcpy(finished, from->finished, from->finished_cnt * sizeof(*finished));
 	memcpy(processed, from->processed, channels * sizeof(*processed));
 	memcpy(wm, from->channel_watermark_ns, channels * sizeof(*wm));
@@ -213,8 +219,11 @@ take_ack(struct weir_master *m, uint32_t task, struct weir_task_ack *a)
 	if (c != NULL) {
 		/* Each checkpoint has its own, since several may be under way; a task that finishes
 		 * leaves its last one to those that come after. */
-		if (c->acks[task] == NULL)
+		if (c->acks[task] == NULL) {
 			c->acks[task] = weir_master_ack_new(m, task);
+			c->frames += a->frame_cnt;
+			c->persisted_bytes += a->persisted_bytes;
+		}
 		copy_ack(c->acks[task], a, t->channel_cnt, t->port_cnt);
 		copy_ack(m->task[task].ack, a, t->channel_cnt, t->port_cnt);
 		m->task[task].acked = true;
@@ -236,6 +245,8 @@ reason_of(uint32_t why)
 {
 	if (why == WEIR_MAIL_DECLINE_CLOSING)
 		return WEIR_REASON_CHECKPOINT_DECLINED_TASK_CLOSING;
+	if (why == WEIR_MAIL_DECLINE_CAPTURE)
+		return WEIR_REASON_CHECKPOINT_DECLINED;
 	switch ((enum weir_handler_reason)why) {
 	case WEIR_ABORT_SUBSUMED:
 	case WEIR_ABORT_SUBSUMED_AT_START:

@@ -107,6 +107,46 @@ edge_number(const struct weir_plan *plan, uint32_t edge)
 	return n;
 }
 
+/* Index among the subtask's segments of the nth CHANNEL segment of that side. */
+static uint32_t
+frames_segment(const struct weir_manifest_subtask *s, bool output, uint32_t nth)
+{
+	const uint32_t side = output ? WEIR_CAPTURE_OUTPUT : WEIR_CAPTURE_INPUT;
+
+	for (uint32_t i = 0; i < s->segment_cnt; i++)
+		if (s->segments[i].seg.kind == WEIR_SEGMENT_CHANNEL &&
+		    s->segments[i].seg.state_idx == side && nth-- == 0)
+			return i;
+	return UINT32_MAX;
+}
+
+/* The frames in flight of one end of a channel. */
+static const struct weir_manifest_frame *
+put_frames(struct pool *pool, const struct weir_task_ack *a, bool output, uint32_t end,
+	   const struct weir_manifest_subtask *s, uint32_t *cnt)
+{
+	struct weir_manifest_frame *list;
+	uint32_t n = 0;
+
+	*cnt = 0;
+	for (uint32_t i = 0; i < a->frame_cnt; i++)
+		*cnt += a->frames[i].output == output && a->frames[i].end == end;
+	if (*cnt == 0)
+		return NULL;
+	list = take(pool, *cnt * sizeof(*list));
+	for (uint32_t i = 0; i < a->frame_cnt; i++) {
+		const struct weir_ack_frame *f = &a->frames[i];
+
+		if (f->output == output && f->end == end)
+			list[n++] = (struct weir_manifest_frame){ .seq = f->seq,
+								  .offset = f->offset,
+								  .segment = frames_segment(
+									  s, output, f->segment),
+								  .length = f->length };
+	}
+	return list;
+}
+
 static void
 put_channels(struct weir_master *m, struct pool *pool, const struct weir_task *t, bool head,
 	     uint32_t op, const struct weir_task_ack *a, struct weir_manifest_subtask *s)
@@ -124,7 +164,7 @@ put_channels(struct weir_master *m, struct pool *pool, const struct weir_task *t
 		/* R3: nothing is left of it, and nothing will come. */
 		if (ch->is_virtual && a->processed[c] == ch->last_seq)
 			continue;
-		in[s->input_cnt++] = (struct weir_manifest_input){
+		in[s->input_cnt] = (struct weir_manifest_input){
 			.edge_idx = edge_number(plan, ch->edge),
 			.producer = ch->producer,
 			.processed_seq = a->processed[c],
@@ -134,20 +174,27 @@ put_channels(struct weir_master *m, struct pool *pool, const struct weir_task *t
 			.last_seq = ch->last_seq,
 			.stage = ch->stage,
 		};
+		in[s->input_cnt].frames =
+			put_frames(pool, a, false, c, s, &in[s->input_cnt].frame_cnt);
+		s->input_cnt++;
 	}
 	for (uint32_t e = 0; e < t->emitter_cnt; e++) {
 		const uint32_t edge = t->emitters[e].ports[0].edge;
 
 		for (uint32_t p = 0; p < t->emitters[e].port_cnt; p++, n++) {
+			struct weir_manifest_output *to;
+
 			if (plan->edge[edge].from != op)
 				continue;
-			out[s->output_cnt++] = (struct weir_manifest_output){
+			to = &out[s->output_cnt++];
+			*to = (struct weir_manifest_output){
 				.edge_idx = edge_number(plan, edge),
 				.consumer = plan->edge[edge].partitioner == WEIR_FORWARD
 						    ? t->subtask
 						    : p,
 				.produced_seq = a->produced[n]
 			};
+			to->frames = put_frames(pool, a, true, n, s, &to->frame_cnt);
 		}
 	}
 }
@@ -246,7 +293,8 @@ weir_master_manifest(struct weir_master *m, struct weir_master_checkpoint *c, ui
 					     : c->periodic ? WEIR_MANIFEST_PERIODIC
 							   : WEIR_MANIFEST_MANUAL,
 				     .max_parallelism = plan->max_parallelism,
-				     .trigger_ns = c->trigger_wall_ns };
+				     .trigger_ns = c->trigger_wall_ns,
+				     .at_least_once = m->cfg.at_least_once };
 	struct weir_manifest_operator *ops = take(&pool, plan->op_cnt * sizeof(*ops));
 	struct weir_manifest_edge *edges = take(&pool, plan->edge_cnt * sizeof(*edges));
 	struct weir_manifest_file *files = take(&pool, plan->core_cnt * sizeof(*files));
@@ -270,6 +318,7 @@ weir_master_manifest(struct weir_master *m, struct weir_master_checkpoint *c, ui
 				.input = inputs[plan->edge[e].to]++,
 				.partitioner = weir_partitioner_name(plan->edge[e].partitioner),
 				.layout = weir_layout_hash(&plan->edge[e].layout),
+				.alignment = plan->edge[e].alignment,
 			};
 	for (uint32_t o = 0; o < plan->op_cnt; o++)
 		put_operator(m, &pool, c, file_idx, o, &ops[o]);

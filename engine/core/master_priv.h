@@ -26,8 +26,9 @@ struct weir_master_checkpoint {
 	bool *file_told; /* per core: the coordinator knows of it, and has it deleted */
 	struct weir_manifest_segment **segments; /* per core */
 	uint32_t *segment_cnt;
-	struct weir_task_ack **acks; /* per subtask; NULL: has not acknowledged */
-	struct weir_task_ack last;   /* numbers of the subtask that acknowledged last */
+	struct weir_task_ack **acks;	  /* per subtask; NULL: has not acknowledged */
+	uint64_t frames, persisted_bytes; /* in flight, all subtasks */
+	struct weir_task_ack last;	  /* numbers of the subtask that acknowledged last */
 	uint64_t bytes;
 };
 

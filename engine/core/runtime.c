@@ -24,6 +24,12 @@ weir_runtime_take(struct weir_runtime *rt, size_t bytes)
 	return p;
 }
 
+static void *
+take_for(void *rt, size_t bytes)
+{
+	return weir_runtime_take(rt, bytes);
+}
+
 struct weir_task *
 weir_runtime_task(struct weir_runtime *rt, uint32_t op, uint32_t subtask)
 {
@@ -197,7 +203,7 @@ relieve(struct weir_operator_host *host)
 			weir_text_sink_done(done[i]->user, done[i]);
 	}
 	for (uint32_t i = 0; i < core->task_cnt; i++)
-		(void)weir_task_snapshot_step(core->tasks[i], host->now_ns);
+		weir_task_snapshot_relieve(core->tasks[i]);
 	if (core->snap_state == WEIR_CORE_SNAPSHOT_OPEN ||
 	    core->snap_state == WEIR_CORE_SNAPSHOT_SEALED)
 		(void)core->snap->step(core->writer);
@@ -363,6 +369,7 @@ make_task(struct weir_runtime *rt, uint32_t task_idx, uint32_t subtask, struct w
 	if (rc != 0)
 		return rc;
 	make_acks(rt, t);
+	weir_task_capture_init(t, rt->cfg.plan, rt->events, take_for, rt);
 	WEIR_ASSERT(core->task_cnt < WEIR_CORE_TASKS_MAX);
 	core->tasks[core->task_cnt++] = t;
 	return 0;
@@ -427,6 +434,7 @@ close_task(struct weir_task *t)
 			weir_port_fini(&t->emitters[e].ports[p]);
 	for (; !t->burst.is_event && t->burst_at < t->burst.cnt; t->burst_at++)
 		weir_frame_release(&t->core->pool, t->burst.items[t->burst_at].ref);
+	weir_task_capture_fini(t);
 	weir_input_destroy(t->input);
 	weir_readers_destroy(t->readers);
 	weir_text_sink_destroy(t->sink);

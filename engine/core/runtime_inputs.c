@@ -117,13 +117,19 @@ weir_runtime_inputs(struct weir_runtime *rt, struct weir_task *t, struct weir_er
 	const uint32_t cnt = count_channels(plan, head) + count_virtuals(rt, t);
 	const struct ends ends = { weir_runtime_take(rt, (cnt + 1) * sizeof(*ends.gates)),
 				   weir_runtime_take(rt, cnt + 1) };
+	bool *forced = weir_runtime_take(rt, cnt + 1);
 	struct weir_input_config ic = { .mode = rt->cfg.at_least_once ? WEIR_HANDLER_AT_LEAST_ONCE
 								      : WEIR_HANDLER_EXACTLY_ONCE,
-					.virtuals = ends.virtuals };
+					.virtuals = ends.virtuals,
+					.forced = forced,
+					.output_timer = plan->options.unaligned };
 
 	t->channels = weir_runtime_take(rt, (cnt + 1) * sizeof(*t->channels));
 	add_channels(rt, t, head, &ends);
 	WEIR_ASSERT(t->channel_cnt == cnt);
+	for (uint32_t c = 0; c < cnt; c++)
+		forced[c] = plan->edge[t->channels[c].edge].alignment == WEIR_EDGE_FORCED;
+	weir_task_capture_gate(t, &ic.gate);
 	ic.gate.channel_cnt = cnt;
 	ic.gate.channels = ends.gates;
 	t->input = weir_input_create(&ic, err);

@@ -3,6 +3,8 @@
 #include "engine/core/core.h"
 #include "engine/core/task_priv.h"
 
+#include <string.h>
+
 void
 weir_task_fail(struct weir_task *t, const struct weir_error *err)
 {
@@ -96,11 +98,21 @@ run_idle_hooks(struct weir_task *t, enum weir_regime regime)
 		weir_text_sink_idle(t->sink);
 }
 
+static void
+take_asked(struct weir_task *t, int64_t now_ns)
+{
+	const struct weir_mail m = t->asked[0];
+
+	t->asked_cnt--;
+	memmove(&t->asked[0], &t->asked[1], t->asked_cnt * sizeof(t->asked[0]));
+	weir_task_trigger(t, &m, now_ns);
+}
+
 enum weir_regime
 weir_task_turn(struct weir_task *t, int64_t now_ns, uint64_t *rows)
 {
 	enum weir_regime regime;
-	bool blocked;
+	bool blocked, events;
 
 	if (t->state == WEIR_TASK_FINISHED || t->state == WEIR_TASK_FAILED)
 		return WEIR_REGIME_IDLE;
@@ -115,10 +127,11 @@ weir_task_turn(struct weir_task *t, int64_t now_ns, uint64_t *rows)
 	}
 	blocked = !weir_task_push_outputs(t);
 	(void)weir_task_pay_cancel(t);
-	if (t->asked && t->work == WEIR_WORK_NONE && t->burst_at == t->burst.cnt) {
-		t->asked = false;
-		weir_task_trigger(t, &t->asked_mail, now_ns);
-	}
+	events = weir_task_poll_events(t);
+	if (t->asked_cnt > 0 && t->work == WEIR_WORK_NONE && !t->triggered)
+		take_asked(t, now_ns);
+	if (t->triggered && t->work == WEIR_WORK_NONE)
+		weir_task_work_start(t, WEIR_WORK_FLUSH);
 	if (t->work != WEIR_WORK_NONE) {
 		if (t->work == WEIR_WORK_FLUSH || !weir_task_full(&t->host))
 			weir_task_work(t);
@@ -130,6 +143,8 @@ weir_task_turn(struct weir_task *t, int64_t now_ns, uint64_t *rows)
 		if (regime == WEIR_REGIME_IDLE && weir_task_full(&t->host))
 			regime = WEIR_REGIME_BACK_PRESSURED;
 	}
+	if (events && regime < WEIR_REGIME_BUSY)
+		regime = WEIR_REGIME_BUSY;
 	if (t->state == WEIR_TASK_FAILED)
 		return WEIR_REGIME_BUSY;
 	if (regime != WEIR_REGIME_BACK_PRESSURED && t->work == WEIR_WORK_NONE)

@@ -20,6 +20,7 @@
  */
 
 #include "engine/checkpoint/input.h"
+#include "engine/core/capture.h"
 #include "engine/core/mailbox.h"
 #include "engine/exchange/recovered.h"
 #include "engine/graph/plan.h"
@@ -29,6 +30,7 @@
 
 #define WEIR_TASK_EVENTS 64u
 #define WEIR_TASK_ACKS	 4u
+#define WEIR_TASK_ASKED	 8u /* triggers of the control thread that may wait */
 
 struct weir_core;
 
@@ -56,6 +58,24 @@ struct weir_task_input {
 	struct weir_recovered *recovered; /* in front of its lane; NULL: nothing */
 	struct weir_lane *real;		  /* recovered: the lane behind it; NULL: virtual */
 	uint64_t processed; /* frames: k of the cut; counts from this attempt's start, like m */
+};
+
+/* One port of the task's, for what its overdraft says of checkpoints. */
+struct weir_task_port {
+	struct weir_task *task;
+	uint32_t number; /* among all ports of the task */
+	uint32_t chain_idx;
+	const struct weir_layout *layout;
+};
+
+/* A frame in flight that the checkpoint holds. */
+struct weir_ack_frame {
+	bool output;
+	uint32_t end; /* input channel, or port */
+	uint32_t length;
+	uint64_t seq;
+	uint32_t segment; /* which of the subtask's CHANNEL segments of that side */
+	uint64_t offset;  /* in it */
 };
 
 struct weir_ack_split {
@@ -90,8 +110,12 @@ struct weir_task_ack {
 	 * aligned_ns. */
 	int64_t aligned_ns, frozen_ns, posted_ns;
 	int64_t alignment_ns;
+	int64_t captured_ns; /* unaligned: last barrier in, what was kept is final; else 0 */
 	uint64_t alignment_bytes;
-	bool has_file; /* it has pages in the core's data file */
+	uint64_t persisted_bytes;
+	struct weir_ack_frame *frames; /* in flight; each channel's in order */
+	uint32_t frame_cnt;
+	bool has_file; /* it has something in the core's data file */
 };
 
 struct weir_task {
@@ -124,16 +148,35 @@ struct weir_task {
 	uint32_t event_next;
 	uint64_t cancel_owed; /* marker that waits for a slot; 0: none */
 
+	const struct weir_plan_task *plan_task;
+	struct weir_task_port *port; /* port_cnt of them; NULL: nothing overtakes */
+
 	enum weir_work work;
 	uint32_t work_op;
 	int64_t work_watermark_ns;
-	struct weir_handler_update trigger; /* FLUSH: what it ends in */
-	bool asked; /* a trigger of the control thread waits for the work to end */
-	struct weir_mail asked_mail;
+	/* A snapshot is due: nothing is read until it is taken, when the work under way has ended
+	 * (T22).
+	 */
+	bool triggered;
+	struct weir_handler_update trigger;
+	uint32_t asked_cnt; /* triggers of the control thread, until the work has ended */
+	struct weir_mail asked[WEIR_TASK_ASKED];
 
 	/* Its part of the checkpoint under way. */
 	uint64_t snapshot; /* id; 0: none */
-	uint64_t sliced;   /* id of the last checkpoint whose pages are all handed over */
+	/* Id of the last checkpoint with which it is through: it adds nothing more to the core's
+	 * file. */
+	uint64_t through;
+	bool pages_out;	       /* all pages are handed over */
+	bool input_open;       /* barriers are missing, and frames before them are kept (T11) */
+	uint32_t outputs_open; /* ports whose capture is not settled (T10) */
+	uint64_t done;	       /* id of the last unaligned checkpoint that had all its barriers */
+	struct weir_handler_metrics done_metrics;
+	int64_t done_ns;
+	struct weir_capture capture[WEIR_CAPTURES];
+	uint32_t capture_pause; /* frames kept at inputs above which no more are read meanwhile */
+	bool capture_full;	/* it is so */
+	uint64_t capture_lost;	/* id of a checkpoint that found no capture free */
 	uint32_t slice_ctx, slice_state; /* next state to hand over */
 	int64_t triggered_ns;		 /* core clock when the last barrier was in */
 	struct weir_task_ack *ack;	 /* being filled */
@@ -175,12 +218,32 @@ void weir_task_flush(struct weir_task *task);
 bool weir_task_snapshot(struct weir_task *task, int64_t now_ns);
 /* task_snapshot.c: go on with the asynchronous part; acknowledges when all is durable. */
 enum weir_regime weir_task_snapshot_step(struct weir_task *task, int64_t now_ns);
-/* task_snapshot.c: give up the snapshot under way. */
+/* task_snapshot.c: only hand over pages: for who waits for their memory, in the middle of a batch.
+ */
+void weir_task_snapshot_relieve(struct weir_task *task);
+/* task_snapshot.c: give up the snapshot under way, and what it has in the core's file. */
 void weir_task_snapshot_abandon(struct weir_task *task);
+/* task_snapshot.c: the same, of the task alone; its states are thawed by the core. */
+void weir_task_snapshot_drop(struct weir_task *task);
 
-/* Send an event on every channel, behind everything emitted so far. */
+/* Send an event on every channel, behind everything emitted so far; an unaligned barrier overtakes
+ * what is held, where the edge allows it. */
 void weir_task_send_event(struct weir_task *task, enum weir_item_kind kind,
 			  const struct weir_event *event);
+
+/* task_capture.c: set-up, when inputs and outputs are there; arrays come from take. keep and arg of
+ * the gate are given before, in weir_task_capture_gate. */
+void weir_task_capture_gate(struct weir_task *task, struct weir_gate_config *gate);
+void weir_task_capture_init(struct weir_task *task, const struct weir_plan *plan,
+			    struct weir_event *events, void *(*take)(void *arg, size_t bytes),
+			    void *arg);
+void weir_task_capture_fini(struct weir_task *task);
+/* Most frames that one checkpoint can hold of it. */
+static inline uint32_t
+weir_task_capture_max(const struct weir_task *task)
+{
+	return task->capture[0].cap;
+}
 
 /* task_snapshot.c: count what its states hold, for the report. On its core, or when no core runs.
  */

@@ -29,7 +29,7 @@ static bool
 may_close(const struct weir_task *t)
 {
 	return t->covered && t->state == WEIR_TASK_FINAL && t->work == WEIR_WORK_NONE &&
-	       !t->asked && t->over_cnt == t->channel_cnt;
+	       !t->triggered && t->asked_cnt == 0 && t->over_cnt == t->channel_cnt;
 }
 
 void

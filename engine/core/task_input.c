@@ -69,14 +69,14 @@ take_event_item(struct weir_task *t)
 	if (in->is_virtual)
 		virtual_over(t, b->channel);
 	if (t->ended_cnt == t->channel_cnt && t->state == WEIR_TASK_RUNNING &&
-	    t->work == WEIR_WORK_NONE)
+	    t->work == WEIR_WORK_NONE && !t->triggered)
 		weir_task_end(t);
 }
 
 static bool
 can_take(struct weir_task *t)
 {
-	return t->work == WEIR_WORK_NONE && t->state != WEIR_TASK_FAILED &&
+	return t->work == WEIR_WORK_NONE && !t->triggered && t->state != WEIR_TASK_FAILED &&
 	       !weir_task_full(&t->host);
 }
 
@@ -108,15 +108,7 @@ weir_task_poll_channels(struct weir_task *t, uint64_t *rows)
 {
 	enum weir_regime regime = WEIR_REGIME_IDLE;
 
-	while (can_take(t) && weir_input_poll_priority(t->input, &t->burst, t->host.now_ns) > 0) {
-		weir_task_act(t);
-		regime = WEIR_REGIME_BUSY;
-	}
-	if (weir_input_due(t->input) <= t->host.now_ns) {
-		weir_input_timers(t->input, t->host.now_ns);
-		weir_task_act(t);
-	}
-	for (uint32_t n = 0; n < BURSTS_A_TURN && can_take(t); n++) {
+	for (uint32_t n = 0; n < BURSTS_A_TURN && !t->capture_full && can_take(t); n++) {
 		if (t->burst_at == t->burst.cnt) {
 			t->burst_at = 0;
 			if (weir_input_poll(t->input, &t->burst, WEIR_GATE_BURST, t->host.now_ns) ==
@@ -132,7 +124,7 @@ weir_task_poll_channels(struct weir_task *t, uint64_t *rows)
 	}
 	/* The last end of data may have come while a snapshot's flush was under way. */
 	if (t->state == WEIR_TASK_RUNNING && t->channel_cnt > 0 && t->ended_cnt == t->channel_cnt &&
-	    t->work == WEIR_WORK_NONE && t->burst_at == t->burst.cnt)
+	    t->work == WEIR_WORK_NONE && !t->triggered && t->burst_at == t->burst.cnt)
 		weir_task_end(t);
 	return regime;
 }

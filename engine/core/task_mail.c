@@ -3,6 +3,8 @@
 
 #include "engine/core/core.h"
 
+#include <string.h>
+
 /* A checkpoint that came too late for a task which is through. */
 static void
 decline_closing(struct weir_task *t, uint64_t id)
@@ -13,12 +15,50 @@ decline_closing(struct weir_task *t, uint64_t id)
 						     .flags = WEIR_MAIL_DECLINE_CLOSING });
 }
 
-/* The checkpoint was given up before its snapshot was taken: markers instead of barriers (T20). */
+/* Keep a trigger until nothing is under way. */
 static void
-drop_flush(struct weir_task *t)
+ask(struct weir_task *t, const struct weir_mail *m)
 {
-	t->work = WEIR_WORK_NONE;
-	weir_task_send_cancel(t, t->trigger.id);
+	if (t->state >= WEIR_TASK_CLOSING || t->asked_cnt == WEIR_TASK_ASKED) {
+		decline_closing(t, m->id);
+		return;
+	}
+	t->asked[t->asked_cnt++] = *m;
+}
+
+/* T20: whoever waits downstream for this task's barrier gets the marker instead. */
+static void
+drop_asked(struct weir_task *t, uint64_t id)
+{
+	for (uint32_t i = 0; i < t->asked_cnt; i++)
+		if (t->asked[i].id == id) {
+			t->asked_cnt--;
+			memmove(&t->asked[i], &t->asked[i + 1],
+				(t->asked_cnt - i) * sizeof(t->asked[0]));
+			weir_task_send_cancel(t, id);
+			return;
+		}
+}
+
+/* The coordinator has given a checkpoint up (T19, T20, T24). */
+static void
+abort_id(struct weir_task *t, uint64_t id, int64_t now_ns)
+{
+	drop_asked(t, id);
+	/* Before its snapshot was taken: markers instead of barriers. */
+	if (t->triggered && t->trigger.id == id) {
+		if (t->work == WEIR_WORK_FLUSH)
+			t->work = WEIR_WORK_NONE;
+		t->triggered = false;
+		weir_task_send_cancel(t, id);
+	}
+	if (t->core->snap_id == id)
+		weir_core_snapshot_abort(t->core);
+	if (t->snapshot == id)
+		weir_task_snapshot_abandon(t);
+	weir_input_notice(t->input, id, now_ns);
+	weir_task_act(t);
+	weir_task_capture_end(t, id);
 }
 
 void
@@ -27,12 +67,7 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 	t->host.now_ns = now_ns;
 	switch ((enum weir_mail_kind)m->kind) {
 	case WEIR_MAIL_TRIGGER:
-		if (t->state >= WEIR_TASK_CLOSING) {
-			decline_closing(t, m->id);
-			break;
-		}
-		t->asked = true;
-		t->asked_mail = *m;
+		ask(t, m);
 		break;
 	case WEIR_MAIL_COMPLETE:
 		if (t->sink != NULL)
@@ -42,17 +77,7 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 			t->covered = true;
 		break;
 	case WEIR_MAIL_ABORT:
-		/* T20: whoever waits downstream for this task's barrier gets the marker instead. */
-		if (t->asked && t->asked_mail.id == m->id) {
-			t->asked = false;
-			weir_task_send_cancel(t, m->id);
-		}
-		if (t->work == WEIR_WORK_FLUSH && t->trigger.id == m->id)
-			drop_flush(t);
-		if (t->snapshot == m->id)
-			weir_task_snapshot_abandon(t);
-		weir_input_notice(t->input, m->id, now_ns);
-		weir_task_act(t);
+		abort_id(t, m->id, now_ns);
 		break;
 	case WEIR_MAIL_SPLIT:
 		weir_readers_give(t->readers, m->ptr);

@@ -2,6 +2,8 @@
 #include "engine/core/task_priv.h"
 
 #define EVENTS_OF_ENDS 2u /* slots kept for the end of data and the end of partition */
+/* Items that an output may hold while a barrier waits; of WEIR_OVERDRAFT_HELD. */
+#define OVERDRAW 64u
 
 bool
 weir_task_push_outputs(struct weir_task *t)
@@ -47,14 +49,25 @@ take_event(struct weir_task *t)
 	return NULL;
 }
 
-void
-weir_task_send_event(struct weir_task *t, enum weir_item_kind kind, const struct weir_event *event)
+static bool
+overtakes(const struct weir_port *port)
+{
+	return port->overdraft.config.events != NULL;
+}
+
+/* Send a slot's event on the ports that are (not) overtaken. */
+static void
+send_slot(struct weir_task *t, enum weir_item_kind kind, const struct weir_event *event, bool all,
+	  bool unaligned)
 {
 	struct weir_event *slot;
+	uint32_t refs = 0;
 
-	if (t->port_cnt == 0)
+	for (uint32_t e = 0; e < t->emitter_cnt; e++)
+		for (uint32_t p = 0; p < t->emitters[e].port_cnt; p++)
+			refs += all || overtakes(&t->emitters[e].ports[p]) == unaligned;
+	if (refs == 0)
 		return;
-	weir_task_flush(t);
 	slot = take_event(t);
 	/* Barriers wait for room, markers are put off, each end is sent once. */
 	WEIR_ASSERT(slot != NULL);
@@ -64,11 +77,33 @@ weir_task_send_event(struct weir_task *t, enum weir_item_kind kind, const struct
 	slot->barrier = event->barrier;
 	slot->flags = event->flags;
 	/* The lane's push publishes the slot. */
-	atomic_store_explicit(&slot->refs, t->port_cnt, memory_order_relaxed);
+	atomic_store_explicit(&slot->refs, refs, memory_order_relaxed);
 	for (uint32_t e = 0; e < t->emitter_cnt; e++)
 		for (uint32_t p = 0; p < t->emitters[e].port_cnt; p++)
-			weir_port_event(&t->emitters[e].ports[p],
-					t->event_base + (uint32_t)(slot - t->events), kind);
+			if (all || overtakes(&t->emitters[e].ports[p]) == unaligned)
+				weir_port_event(&t->emitters[e].ports[p],
+						t->event_base + (uint32_t)(slot - t->events), kind);
+}
+
+void
+weir_task_send_event(struct weir_task *t, enum weir_item_kind kind, const struct weir_event *event)
+{
+	struct weir_event forced = { .checkpoint = event->checkpoint,
+				     .stamp_ns = event->stamp_ns,
+				     .timeout_ns = event->timeout_ns,
+				     .barrier = WEIR_BARRIER_ALIGNED,
+				     .flags = event->flags | WEIR_EVENT_OVERTAKES };
+
+	if (t->port_cnt == 0)
+		return;
+	weir_task_flush(t);
+	if (kind != WEIR_ITEM_BARRIER || event->barrier != WEIR_BARRIER_UNALIGNED) {
+		send_slot(t, kind, event, true, false);
+		return;
+	}
+	/* T25: forced-aligned edges get it in its place, and say what it is elsewhere. */
+	send_slot(t, kind, event, false, true);
+	send_slot(t, kind, &forced, false, false);
 }
 
 bool
@@ -76,9 +111,13 @@ weir_task_full(struct weir_operator_host *host)
 {
 	struct weir_task *t = (struct weir_task *)host;
 
-	for (uint32_t e = 0; e < t->emitter_cnt; e++)
-		if (weir_emitter_held(&t->emitters[e]) > 0)
+	/* T27: a barrier that waits for the work under way gets some room on credit. */
+	for (uint32_t e = 0; e < t->emitter_cnt; e++) {
+		const uint32_t held = weir_emitter_held(&t->emitters[e]);
+
+		if (held > 0 && (!t->triggered || held > OVERDRAW))
 			return true;
+	}
 	return t->sink != NULL && !weir_text_sink_ready(t->sink, host->now_ns);
 }
 bool

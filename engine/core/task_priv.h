@@ -33,6 +33,21 @@ void weir_task_act(struct weir_task *task);
  * (T31); nothing is under way. */
 void weir_task_trigger(struct weir_task *task, const struct weir_mail *mail, int64_t now_ns);
 
+/* task_barrier.c: what the priority lanes and the timers bring; true if anything came. */
+bool weir_task_poll_events(struct weir_task *task);
+
+/* task_capture.c, all of the snapshot under way: did a frame find no room? */
+bool weir_task_capture_is_lost(const struct weir_task *task);
+bool weir_task_capture_is_empty(const struct weir_task *task);
+/* Hand all that is kept to the core's file; false: not now, ask again. */
+bool weir_task_capture_out(struct weir_task *task);
+/* Say in the acknowledgement what is kept, behind its processed and produced. */
+void weir_task_capture_note(struct weir_task *task, struct weir_task_ack *ack);
+/* task_capture.c: nobody asks for what id kept any more. */
+void weir_task_capture_end(struct weir_task *task, uint64_t id);
+void weir_task_each_overdraft(struct weir_task *task, uint64_t id,
+			      void (*what)(struct weir_overdraft *o, uint64_t checkpoint));
+
 /* task_input.c: read some; what came of it. */
 enum weir_regime weir_task_poll_channels(struct weir_task *task, uint64_t *rows);
 enum weir_regime weir_task_poll_source(struct weir_task *task, uint64_t *rows);

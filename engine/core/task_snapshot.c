@@ -1,13 +1,15 @@
 /*
  * A task's side of a checkpoint, in the order of T22: 0 the handler has checked for aborts, 1 the
- * operators' pre-barrier hooks have run (WEIR_WORK_FLUSH), 2 the barrier goes out, 5 the
- * synchronous part (numbers, freeze of the states, the sink's cut), then, between batches, the
- * asynchronous part: slices of pages into the core's data file, the sink's writes. The
- * acknowledgement goes when both are durable.
+ * operators' pre-barrier hooks have run (WEIR_WORK_FLUSH), 2 the barrier goes out, and outputs keep
+ * what it overtakes (3 the handler has armed the output timer), 5 the synchronous part (numbers,
+ * freeze of the states, the sink's cut), then, between batches, the asynchronous part: slices of
+ * pages into the core's data file, the sink's writes, and, when all barriers are in and every
+ * output has settled, the frames in flight. The acknowledgement goes when all of it is durable.
  */
+#include "engine/core/task_priv.h"
+
 #include "engine/base/plant.h"
 #include "engine/core/core.h"
-#include "engine/core/task_priv.h"
 
 #include <string.h>
 
@@ -125,47 +127,55 @@ freeze(struct weir_task *t)
 	t->slice_state = 0;
 }
 
-/* T19: the core's file of this checkpoint has failed, or made way for a newer one, before this task
- * came to it. */
+/* T19: what the core or the task has cannot become part of this checkpoint any more. */
 static void
-decline(struct weir_task *t, uint64_t id)
+decline(struct weir_task *t, uint64_t id, uint32_t why)
 {
 	weir_core_post(t->core, &(struct weir_mail){ .kind = WEIR_MAIL_DECLINE,
 						     .task = t->number,
 						     .id = id,
-						     .flags = WEIR_ABORT_SUBSUMED });
+						     .flags = why });
 	weir_task_send_cancel(t, id);
 }
 
-bool
-weir_task_snapshot(struct weir_task *t, int64_t now_ns)
+/* T25: an input that is forced aligned tells how the checkpoint travels elsewhere. */
+static uint32_t
+forwards_as(const struct weir_handler_update *u)
 {
-	const struct weir_handler_update *u = &t->trigger;
+	return (u->flags & WEIR_EVENT_OVERTAKES) != 0 ? WEIR_BARRIER_UNALIGNED : u->barrier;
+}
+
+static uint32_t
+ports_that_capture(const struct weir_task *t, uint32_t barrier)
+{
+	uint32_t cnt = 0;
+
+	if (barrier != WEIR_BARRIER_UNALIGNED && barrier != WEIR_BARRIER_TIMEOUTABLE)
+		return 0;
+	for (uint32_t e = 0; e < t->emitter_cnt; e++)
+		for (uint32_t p = 0; p < t->emitters[e].port_cnt; p++)
+			cnt += t->emitters[e].ports[p].overdraft.config.events != NULL;
+	return cnt;
+}
+
+static void
+forward(struct weir_task *t, const struct weir_handler_update *u)
+{
 	const struct weir_event barrier = { .checkpoint = u->id,
 					    .stamp_ns = u->stamp_ns,
 					    .timeout_ns = u->timeout_ns,
-					    .barrier = u->barrier,
+					    .barrier = forwards_as(u),
 					    .flags = u->flags };
-	struct weir_task_ack *a;
 
-	(void)now_ns;
-	if (t->snapshot != 0)
-		weir_task_snapshot_abandon(t);
-	if (has_states(t) && weir_core_snapshot_given_up(t->core, u->id)) {
-		decline(t, u->id);
-		return true;
-	}
-	/* Checkpoints that expire one after the other leave barriers behind in slow channels. */
-	if (t->port_cnt > 0 && !weir_task_pay_cancel(t))
-		return false;
-	if (has_states(t) && !weir_core_snapshot_open(t->core, u->id))
-		return false;
-	a = free_ack(t);
-	if (a == NULL)
-		return false;
+	/* Each of them says once that it has settled, the last maybe much later. */
+	t->outputs_open = ports_that_capture(t, barrier.barrier);
 	weir_task_send_event(t, WEIR_ITEM_BARRIER, &barrier);
-	t->snapshot = u->id;
-	t->ack = a;
+}
+
+/* 5: all that is known at once. */
+static void
+note(struct weir_task *t, struct weir_task_ack *a, const struct weir_handler_update *u)
+{
 	a->checkpoint = u->id;
 	a->ended = t->state >= WEIR_TASK_FINAL;
 	a->watermark_ns = t->watermarks.current_ns;
@@ -178,13 +188,45 @@ weir_task_snapshot(struct weir_task *t, int64_t now_ns)
 		a->pending_cnt--;
 	if (WEIR_PLANT(COMMIT_EARLY) && t->sink != NULL)
 		weir_text_sink_commit(t->sink, u->id);
+	a->alignment_ns = u->metrics.align_ns;
+	a->alignment_bytes = u->metrics.bytes;
+	a->aligned_ns = t->triggered_ns;
+	a->captured_ns = 0;
+}
+
+bool
+weir_task_snapshot(struct weir_task *t, int64_t now_ns)
+{
+	const struct weir_handler_update *u = &t->trigger;
+	struct weir_task_ack *a;
+
+	(void)now_ns;
+	/* T32: an older one that is being written goes first; if it is given up, mail says so. */
+	if (t->snapshot != 0)
+		return false;
+	if (has_states(t) && weir_core_snapshot_given_up(t->core, u->id)) {
+		decline(t, u->id, WEIR_ABORT_SUBSUMED);
+		weir_task_capture_end(t, u->id);
+		return true;
+	}
+	/* Checkpoints that expire one after the other leave barriers behind in slow channels. */
+	if (t->port_cnt > 0 && !weir_task_pay_cancel(t))
+		return false;
+	if (has_states(t) && !weir_core_snapshot_open(t->core, u->id))
+		return false;
+	a = free_ack(t);
+	if (a == NULL)
+		return false;
+	t->snapshot = u->id;
+	t->ack = a;
+	t->pages_out = false;
+	t->input_open = u->unaligned && t->done != u->id;
+	forward(t, u);
+	note(t, a, u);
 	if (a->has_file)
 		freeze(t);
 	if (t->state == WEIR_TASK_FINAL && t->final_snapshot == 0)
 		t->final_snapshot = u->id;
-	a->alignment_ns = u->metrics.align_ns;
-	a->alignment_bytes = u->metrics.bytes;
-	a->aligned_ns = t->triggered_ns;
 	a->frozen_ns = t->core->clock();
 	return true;
 }
@@ -208,6 +250,18 @@ slice(struct weir_task *t)
 	return true;
 }
 
+/* T17, K16: for an unaligned one, from the first barrier to the last. */
+static void
+note_capture(struct weir_task *t, struct weir_task_ack *a)
+{
+	weir_task_capture_note(t, a);
+	if (t->done != t->snapshot)
+		return;
+	a->captured_ns = t->done_ns;
+	a->alignment_ns = t->done_metrics.align_ns;
+	a->alignment_bytes = t->done_metrics.bytes;
+}
+
 static void
 acknowledge(struct weir_task *t)
 {
@@ -216,6 +270,8 @@ acknowledge(struct weir_task *t)
 		.kind = WEIR_MAIL_ACK, .task = t->number, .id = t->snapshot, .ptr = a
 	};
 
+	note_capture(t, a);
+	weir_task_capture_end(t, t->snapshot);
 	a->posted_ns = t->core->clock();
 	if (WEIR_PLANT(SNAPSHOT_SOURCE))
 		note_splits(t, a);
@@ -224,6 +280,42 @@ acknowledge(struct weir_task *t)
 	t->snapshot = 0;
 	t->ack = NULL;
 	weir_core_post(t->core, &mail);
+}
+
+/* Frames in flight could not all be kept, or the file that they belong into is gone. */
+static void
+lose(struct weir_task *t, uint32_t why)
+{
+	const uint64_t id = t->snapshot;
+
+	weir_task_snapshot_abandon(t);
+	decline(t, id, why);
+}
+
+/* Everything of the task's own is in the core's file, or on its way there. */
+static bool
+hand_over(struct weir_task *t)
+{
+	const uint64_t id = t->snapshot;
+
+	if (t->through == id)
+		return true;
+	weir_task_snapshot_relieve(t);
+	if (!t->pages_out || t->input_open || t->outputs_open > 0)
+		return false;
+	if (weir_task_capture_is_lost(t)) {
+		lose(t, WEIR_MAIL_DECLINE_CAPTURE);
+		return false;
+	}
+	if (!weir_task_capture_is_empty(t) && weir_core_snapshot_given_up(t->core, id)) {
+		lose(t, WEIR_ABORT_SUBSUMED);
+		return false;
+	}
+	if (!weir_task_capture_out(t))
+		return false;
+	t->through = id;
+	weir_core_snapshot_check(t->core);
+	return true;
 }
 
 enum weir_regime
@@ -237,12 +329,8 @@ weir_task_snapshot_step(struct weir_task *t, int64_t now_ns)
 		weir_task_snapshot_abandon(t);
 		return WEIR_REGIME_IDLE;
 	}
-	if (t->ack->has_file && t->sliced != t->snapshot) {
-		if (!slice(t))
-			return WEIR_REGIME_SNAPSHOT;
-		t->sliced = t->snapshot;
-		weir_core_snapshot_check(t->core);
-	}
+	if (!hand_over(t))
+		return t->snapshot != 0 && t->pages_out ? WEIR_REGIME_IDLE : WEIR_REGIME_SNAPSHOT;
 	if (t->ack->has_file &&
 	    (t->core->snap_state != WEIR_CORE_SNAPSHOT_DONE || t->core->snap_id != t->snapshot))
 		return WEIR_REGIME_IDLE;
@@ -253,6 +341,30 @@ weir_task_snapshot_step(struct weir_task *t, int64_t now_ns)
 }
 
 void
+weir_task_snapshot_relieve(struct weir_task *t)
+{
+	if (t->snapshot == 0 || t->pages_out)
+		return;
+	t->pages_out = !has_states(t) || slice(t);
+}
+
+void
+weir_task_snapshot_drop(struct weir_task *t)
+{
+	const uint64_t id = t->snapshot;
+
+	if (id == 0)
+		return;
+	t->snapshot = 0;
+	t->ack_next--;
+	t->ack = NULL;
+	t->input_open = false;
+	t->outputs_open = 0;
+	weir_task_each_overdraft(t, id, weir_overdraft_abort);
+	weir_task_capture_end(t, id);
+}
+
+void
 weir_task_snapshot_abandon(struct weir_task *t)
 {
 	if (t->snapshot == 0)
@@ -260,9 +372,5 @@ weir_task_snapshot_abandon(struct weir_task *t)
 	/* T24: what is frozen is let go, and the core's file with it. */
 	if (t->ack->has_file)
 		weir_core_snapshot_abort(t->core);
-	if (t->snapshot == 0)
-		return; /* with all tasks of the core */
-	t->snapshot = 0;
-	t->ack_next--;
-	t->ack = NULL;
+	weir_task_snapshot_drop(t);
 }

@@ -25,6 +25,7 @@ finish_work(struct weir_task *t)
 		if (!weir_task_snapshot(t, t->host.now_ns))
 			return;
 		t->work = WEIR_WORK_NONE;
+		t->triggered = false;
 		break;
 	case WEIR_WORK_END:
 		t->work = WEIR_WORK_NONE;

@@ -62,6 +62,8 @@ struct weir_event {
 };
 #define WEIR_EVENT_DRAIN     1u /* END_DATA: the maximum watermark was sent, end-of-input hooks run */
 #define WEIR_EVENT_SAVEPOINT 2u
+/* An aligned barrier of a checkpoint that overtakes data wherever an edge allows it (T25). */
+#define WEIR_EVENT_OVERTAKES 4u
 _Static_assert(sizeof(struct weir_event) == 64, "an event is one line");
 
 struct weir_lane;

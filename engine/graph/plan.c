@@ -265,6 +265,27 @@ number_channels(struct weir_plan *plan)
 	}
 }
 
+/*
+ * T25: decided edge by edge. What goes to any consumer, or to one by its key, can be routed again
+ * when frames in flight are restored; an edge whose consumers are tied to their producers, or get
+ * everything, is forced aligned.
+ */
+static enum weir_edge_alignment
+alignment_of(const struct weir_plan *plan, const struct weir_plan_edge *e)
+{
+	if (!plan->options.unaligned || e->chained)
+		return WEIR_EDGE_ALIGNED;
+	switch (e->partitioner) {
+	case WEIR_HASH:
+	case WEIR_REBALANCE:
+		return WEIR_EDGE_UNALIGNED;
+	case WEIR_FORWARD:
+	case WEIR_BROADCAST:
+		return WEIR_EDGE_FORCED;
+	}
+	return WEIR_EDGE_FORCED;
+}
+
 /* All that follows from the graph alone. */
 static int
 shape(struct weir_plan *plan, struct weir_error *err)
@@ -283,6 +304,8 @@ shape(struct weir_plan *plan, struct weir_error *err)
 	if (rc != 0)
 		return rc;
 	number_channels(plan);
+	for (uint32_t e = 0; e < plan->edge_cnt; e++)
+		plan->edge[e].alignment = alignment_of(plan, &plan->edge[e]);
 	return 0;
 }
 

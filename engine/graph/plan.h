@@ -14,6 +14,7 @@
  * unwise is a warning in the plan.
  */
 
+#include "engine/exchange/alignment.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/topology.h"
 
@@ -49,6 +50,7 @@ struct weir_plan_options {
 	 * whose inputs are never direct: a checkpoint holds frames in front of them (R3). */
 	const char *const *heads;
 	uint32_t head_cnt;
+	bool unaligned; /* checkpoints may overtake data where an edge allows it (T25) */
 };
 
 struct weir_plan_operator_info {
@@ -81,6 +83,7 @@ struct weir_plan_edge {
 	uint32_t from; /* operator of the plan */
 	uint32_t to;
 	enum weir_partitioner partitioner;
+	enum weir_edge_alignment alignment; /* T25 */
 	bool chained;
 	bool combiner; /* a combiner stands in front of it */
 	uint32_t demand;
@@ -128,6 +131,9 @@ void weir_plan_destroy(struct weir_plan *plan);
 /* The plan for people: text with newlines into buf, always terminated; returns the length it
  * needed. */
 size_t weir_plan_print(const struct weir_plan *plan, char *buf, size_t bytes);
+
+/* Frames of one channel that a capture at its consumer may hold at once. */
+uint32_t weir_plan_capture_frames(const struct weir_plan *plan);
 
 /* Hash range of a subtask's key groups, both ends included (R4). */
 void weir_plan_hash_range(const struct weir_plan *plan, uint32_t subtask, uint32_t parallelism,

@@ -1,5 +1,7 @@
 #include "engine/graph/plan_priv.h"
 
+#include "engine/exchange/gate.h"
+
 static uint32_t
 all_columns(const struct weir_type *type)
 {
@@ -44,6 +46,29 @@ spread_demand(struct weir_plan *plan)
 		plan->op[o].reads = needs(plan, &plan->op[o]);
 }
 
+/*
+ * What a capture may hold on to while its channels go on (T12, T13): per channel what is queued
+ * when it begins and what arrives until its barrier does, and what its producer holds.
+ */
+static uint64_t
+captured_frames(const struct weir_plan *plan)
+{
+	uint64_t sum = 0;
+
+	if (!plan->options.unaligned)
+		return 0;
+	for (uint32_t e = 0; e < plan->edge_cnt; e++)
+		if (plan->edge[e].alignment == WEIR_EDGE_UNALIGNED)
+			sum += (uint64_t)plan->edge[e].channel_cnt * weir_plan_capture_frames(plan);
+	return sum + (uint64_t)plan->subtask_cnt * WEIR_OVERDRAFT_HELD;
+}
+
+uint32_t
+weir_plan_capture_frames(const struct weir_plan *plan)
+{
+	return 2 * (plan->lane_depth + WEIR_GATE_BURST);
+}
+
 static void
 sum_memory(struct weir_plan *plan)
 {
@@ -51,7 +76,8 @@ sum_memory(struct weir_plan *plan)
 	 * per subtask; what lies in the caches of the cores. */
 	const uint64_t sum = (uint64_t)plan->channel_cnt * (plan->lane_depth + 2) +
 			     (uint64_t)plan->subtask_cnt * WEIR_OVERDRAFT_HELD +
-			     (uint64_t)plan->core_cnt * 2 * WEIR_FRAME_CACHE;
+			     (uint64_t)plan->core_cnt * 2 * WEIR_FRAME_CACHE +
+			     captured_frames(plan);
 
 	plan->frame_cnt = plan->options.frames > 0 ? plan->options.frames : (uint32_t)sum;
 	plan->frame_bytes_sum = (uint64_t)plan->frame_cnt * plan->options.frame_bytes;

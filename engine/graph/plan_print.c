@@ -59,9 +59,9 @@ put_edges(struct text *t, const struct weir_plan *plan)
 			put(t, ", chained\n");
 			continue;
 		}
-		put(t, "%s, ring, aligned, %u channels of %u frames, %u rows a frame, columns",
-		    e->combiner ? " behind a combiner" : "", e->channel_cnt, plan->lane_depth,
-		    e->layout.cap);
+		put(t, "%s, ring, %s, %u channels of %u frames, %u rows a frame, columns",
+		    e->combiner ? " behind a combiner" : "", weir_edge_alignment_name(e->alignment),
+		    e->channel_cnt, plan->lane_depth, e->layout.cap);
 		for (uint32_t a = 0; a < e->layout.active_cnt; a++)
 			put(t, "%s%s", a > 0 ? "," : " ",
 			    plan->op[e->from].out_type->columns[e->layout.active[a]].name);

@@ -20,9 +20,38 @@ enum weir_snapshot_step {
 	WEIR_SNAPSHOT_FAILED, /* nothing in flight any more; error says why */
 };
 
+/* Memory that is written as it lies: 4 KiB-aligned, a multiple of 4096 bytes. Does not change
+ * meanwhile. */
+struct weir_snap_piece {
+	void *bytes;
+	uint64_t len;
+};
+
+/*
+ * Pieces that become one segment of kind CHANNEL: a header of WEIR_SNAP_PIECES_AT bytes, then the
+ * pieces one behind the other, without a copy.
+ */
+struct weir_snap_pieces {
+	/* The caller's; stands until every piece has been released. */
+	const struct weir_snap_piece *piece;
+	uint32_t cnt;
+	uint32_t operator_idx, subtask, state_idx;
+	/* Called once per piece, when it is written or will not be written any more. */
+	void (*release)(struct weir_snap_pieces *list, uint32_t piece);
+
+	/* The writer's own. */
+	struct weir_snap_pieces *next;
+	uint32_t sent;
+	uint64_t off;
+};
+#define WEIR_SNAP_PIECES_AT   4096u
+#define WEIR_SNAP_SEGMENT_MAX (1u << 20) /* bytes of a segment: what a reader holds at once */
+
 struct weir_snapshot_ops {
 	void (*begin)(struct weir_snap_writer *w, const char *path, uint64_t job_hash,
 		      uint64_t attempt, uint64_t checkpoint, uint32_t core);
+	/* False: no room now, try again after a step. */
+	bool (*pieces)(struct weir_snap_writer *w, struct weir_snap_pieces *list);
 	void (*seal)(struct weir_snap_writer *w);
 	void (*abort)(struct weir_snap_writer *w);
 	void (*done)(struct weir_snap_writer *w, struct weir_io_req *req);

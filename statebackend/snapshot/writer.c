@@ -11,6 +11,7 @@
 #include "statebackend/snapshot/chunk.h"
 
 #define WRITER_MAGIC 0x57525753u
+#define PIECES_MAX   32u /* of them in flight at once */
 
 enum chunk_state { CHUNK_FREE, CHUNK_FILLING, CHUNK_QUEUED, CHUNK_WRITING };
 
@@ -24,6 +25,13 @@ struct weir_snap_chunk {
 	enum chunk_state state;
 };
 
+/* The write of one piece. */
+struct piece {
+	struct weir_io_req req;	       /* first */
+	struct weir_snap_pieces *list; /* NULL: free */
+	uint32_t idx;
+};
+
 struct weir_snap_writer {
 	uint32_t magic;
 	enum weir_snap_state state;
@@ -31,6 +39,8 @@ struct weir_snap_writer {
 	struct weir_snap_id id;
 	struct weir_error err;
 	struct weir_snap_chunk *chunks, *free, *queue, *queue_tail;
+	struct weir_snap_pieces *pieces; /* not all sent yet, in order */
+	struct piece piece[PIECES_MAX];
 	struct weir_io_req ctl, head, dir; /* open, fsync, close; file header; fsync of directory */
 	uint8_t *head_bytes;
 	uint64_t file_bytes;
@@ -257,6 +267,39 @@ queue_drop(struct weir_snap_writer *w)
 	w->queue_tail = NULL;
 }
 
+static void
+pieces_drop(struct weir_snap_writer *w)
+{
+	while (w->pieces != NULL) {
+		struct weir_snap_pieces *list = w->pieces;
+		const uint32_t cnt = list->cnt;
+
+		w->pieces = list->next;
+		/* The last release gives the list back. */
+		for (uint32_t i = list->sent; i < cnt; i++)
+			list->release(list, i);
+	}
+}
+
+/* The segment is known and has its place: bytes of the chunk go out. */
+static void
+chunk_queue(struct weir_snap_writer *w, struct weir_snap_chunk *c, const struct weir_segment *seg,
+	    uint64_t bytes)
+{
+	w->cfg.segs[w->seg_cnt++] = *seg;
+	w->file_bytes += seg->length;
+	c->req = (struct weir_io_req){
+		.kind = WEIR_IO_WRITE, .buf = c->bytes, .len = bytes, .off = seg->offset, .user = w
+	};
+	c->state = CHUNK_QUEUED;
+	c->next = NULL;
+	if (w->queue_tail != NULL)
+		w->queue_tail->next = c;
+	else
+		w->queue = c;
+	w->queue_tail = c;
+}
+
 void
 weir_snap_chunk_close(struct weir_snap_writer *w, struct weir_snap_chunk *c)
 {
@@ -271,20 +314,7 @@ weir_snap_chunk_close(struct weir_snap_writer *w, struct weir_snap_chunk *c)
 		return;
 	}
 	seg = segment_of(w, c, h);
-	w->cfg.segs[w->seg_cnt++] = seg;
-	w->file_bytes += seg.length;
-	c->req = (struct weir_io_req){ .kind = WEIR_IO_WRITE,
-				       .buf = c->bytes,
-				       .len = seg.length,
-				       .off = seg.offset,
-				       .user = w };
-	c->state = CHUNK_QUEUED;
-	c->next = NULL;
-	if (w->queue_tail != NULL)
-		w->queue_tail->next = c;
-	else
-		w->queue = c;
-	w->queue_tail = c;
+	chunk_queue(w, c, &seg, seg.length);
 }
 
 static uint32_t
@@ -299,6 +329,26 @@ parts_so_far(const struct weir_snap_writer *w, const struct weir_snap_blob *b)
 			 s->subtask == b->subtask && s->state_idx == b->state_idx;
 	}
 	return parts;
+}
+
+/* The pieces belong to the segment that the chunk begins: length and checksum. */
+static void
+pieces_count(struct weir_snap_chunk *c, const struct weir_snap_pieces *list,
+	     struct weir_segment *seg)
+{
+	struct weir_seg_header *h = (struct weir_seg_header *)(void *)c->bytes;
+
+	for (uint32_t i = 0; i < list->cnt; i++) {
+		WEIR_ASSERT((uintptr_t)list->piece[i].bytes % WEIR_PAGE == 0);
+		WEIR_ASSERT(list->piece[i].len % WEIR_DATA_ALIGN == 0);
+		seg->length += list->piece[i].len;
+	}
+	seg->used = seg->length;
+	h->length = seg->length;
+	h->used = seg->used;
+	seg->crc = weir_crc32c(0, c->bytes, c->used);
+	for (uint32_t i = 0; i < list->cnt; i++)
+		seg->crc = weir_crc32c(seg->crc, list->piece[i].bytes, list->piece[i].len);
 }
 
 bool
@@ -330,6 +380,45 @@ weir_snap_writer_append(struct weir_snap_writer *w, const struct weir_snap_blob 
 		head.part++;
 		weir_snap_chunk_close(w, c);
 	} while (*taken < blob->len);
+	return true;
+}
+
+bool
+weir_snap_writer_pieces(struct weir_snap_writer *w, struct weir_snap_pieces *list)
+{
+	const struct weir_snap_blob blob = { .kind = WEIR_SEGMENT_CHANNEL,
+					     .operator_idx = list->operator_idx,
+					     .subtask = list->subtask,
+					     .state_idx = list->state_idx };
+	const struct weir_seg_header head = { .kind = WEIR_SEGMENT_CHANNEL,
+					      .operator_idx = list->operator_idx,
+					      .subtask = list->subtask,
+					      .state_idx = list->state_idx,
+					      .part = parts_so_far(w, &blob) };
+	struct weir_snap_chunk *c = weir_snap_chunk_take(w, &head, false);
+	struct weir_snap_pieces **at = &w->pieces;
+	struct weir_segment seg;
+
+	if (c == NULL)
+		return false;
+	list->sent = 0;
+	list->next = NULL;
+	if (!w->dead && w->seg_cnt == w->cfg.seg_max)
+		fail(w, "too many segments in", -E2BIG);
+	while (*at != NULL)
+		at = &(*at)->next;
+	*at = list;
+	if (w->dead) {
+		weir_snap_chunk_drop(w, c);
+		pieces_drop(w);
+		return true;
+	}
+	memset(c->bytes + sizeof(head), 0, WEIR_SNAP_PIECES_AT - sizeof(head));
+	c->used = WEIR_SNAP_PIECES_AT;
+	seg = segment_of(w, c, (struct weir_seg_header *)(void *)c->bytes);
+	pieces_count(c, list, &seg);
+	list->off = seg.offset + WEIR_SNAP_PIECES_AT;
+	chunk_queue(w, c, &seg, WEIR_SNAP_PIECES_AT);
 	return true;
 }
 
@@ -384,6 +473,22 @@ ctl_done(struct weir_snap_writer *w)
 		fail(w, w->ctl.kind == WEIR_IO_CLOSE ? "close" : "fsync", result);
 }
 
+static bool
+is_piece(const struct weir_snap_writer *w, const struct weir_io_req *req)
+{
+	return (uintptr_t)req >= (uintptr_t)w->piece &&
+	       (uintptr_t)req < (uintptr_t)(w->piece + PIECES_MAX);
+}
+
+static void
+piece_done(struct piece *p)
+{
+	struct weir_snap_pieces *list = p->list;
+
+	p->list = NULL;
+	list->release(list, p->idx);
+}
+
 void
 weir_snap_writer_done(struct weir_snap_writer *w, struct weir_io_req *req)
 {
@@ -398,9 +503,32 @@ weir_snap_writer_done(struct weir_snap_writer *w, struct weir_io_req *req)
 	} else {
 		if (req->result < 0 || (uint64_t)req->result != req->len)
 			fail(w, "write", req->result);
-		if (req != &w->head)
+		if (is_piece(w, req))
+			piece_done((struct piece *)(void *)req);
+		else if (req != &w->head)
 			weir_snap_chunk_drop(w, (struct weir_snap_chunk *)(void *)req);
 	}
+}
+
+/* The next piece in order. */
+static void
+piece_submit(struct weir_snap_writer *w, struct piece *p)
+{
+	struct weir_snap_pieces *list = w->pieces;
+	const struct weir_snap_piece *from = &list->piece[list->sent];
+
+	p->list = list;
+	p->idx = list->sent++;
+	p->req = (struct weir_io_req){ .kind = WEIR_IO_WRITE,
+				       .handle = w->handle,
+				       .buf = from->bytes,
+				       .len = from->len,
+				       .off = list->off,
+				       .user = w };
+	list->off += from->len;
+	if (list->sent == list->cnt)
+		w->pieces = list->next;
+	submit(w, &p->req);
 }
 
 static void
@@ -425,6 +553,9 @@ step_writes(struct weir_snap_writer *w)
 		c->req.handle = w->handle;
 		submit(w, &c->req);
 	}
+	for (uint32_t i = 0; i < PIECES_MAX && w->pieces != NULL && weir_io_ready(w->cfg.io); i++)
+		if (w->piece[i].list == NULL)
+			piece_submit(w, &w->piece[i]);
 }
 
 /* Failed or given up: wait for what is in flight, close, report. */
@@ -432,6 +563,7 @@ static void
 step_dead(struct weir_snap_writer *w)
 {
 	queue_drop(w);
+	pieces_drop(w);
 	if (w->in_flight > 0)
 		return;
 	if (w->handle >= 0 && !w->close_sent) {
@@ -452,7 +584,7 @@ static void
 step_sealed(struct weir_snap_writer *w)
 {
 	/* fsync only after every write is back: order between requests is never assumed. */
-	if (w->queue != NULL || !w->head_sent || w->in_flight > 0)
+	if (w->queue != NULL || w->pieces != NULL || !w->head_sent || w->in_flight > 0)
 		return;
 	WEIR_ASSERT(w->free_cnt == w->chunk_cnt);
 	if (w->cfg.io->in_flight + 2 > w->cfg.io->depth)

@@ -26,6 +26,7 @@
 
 #include "engine/base/error.h"
 #include "engine/io.h"
+#include "engine/state/snapshot.h"
 #include "statebackend/snapshot/segment.h"
 
 #define WEIR_SNAP_PATH_MAX 1024
@@ -90,6 +91,14 @@ void weir_snap_writer_begin(struct weir_snap_writer *w, const char *path,
  */
 WEIR_MUST_USE bool weir_snap_writer_append(struct weir_snap_writer *w,
 					   const struct weir_snap_blob *blob, uint64_t *taken);
+
+/*
+ * Write list->cnt pieces as one segment of kind CHANNEL, from where they lie. True: taken, and
+ * every piece will be released once, by this call if the file is given up already, else by step or
+ * done. False: no chunk is free for the header; nothing happened.
+ */
+WEIR_MUST_USE bool weir_snap_writer_pieces(struct weir_snap_writer *w,
+					   struct weir_snap_pieces *list);
 
 /* Nothing more will be added: every frozen state has returned true from its slice. */
 void weir_snap_writer_seal(struct weir_snap_writer *w);

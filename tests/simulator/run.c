@@ -62,11 +62,11 @@ print_tasks(struct sim_world *w)
 		for (uint32_t c = 0; c < t->channel_cnt; c++)
 			queued += weir_gate_queued(weir_input_gate(t->input), c);
 		sim_event(w,
-			  "task %u.%u %s core %u state %d work %d trigger %llu asked %d "
-			  "snapshot %llu sliced %llu held %u queued %u ended %u of %u",
+			  "task %u.%u %s core %u state %d work %d trigger %llu due %d "
+			  "asked %u snapshot %llu through %llu held %u queued %u ended %u of %u",
 			  t->task_idx, t->subtask, t->ctx[0]->id, t->core->idx, t->state, t->work,
-			  (unsigned long long)t->trigger.id, t->asked,
-			  (unsigned long long)t->snapshot, (unsigned long long)t->sliced, held,
+			  (unsigned long long)t->trigger.id, t->triggered, t->asked_cnt,
+			  (unsigned long long)t->snapshot, (unsigned long long)t->through, held,
 			  queued, t->ended_cnt, t->channel_cnt);
 	}
 }
@@ -97,6 +97,9 @@ next_due(const struct sim_world *w)
 	for (uint32_t c = 0; c <= w->s.core_cnt; c++)
 		if (weir_sim_io_due(w->io[c]) < due)
 			due = weir_sim_io_due(w->io[c]);
+	for (uint32_t i = 0; i < w->plan->subtask_cnt; i++)
+		if (weir_input_due(w->rt->tasks[i].input) < due)
+			due = weir_input_due(w->rt->tasks[i].input);
 	return due;
 }
 

@@ -335,3 +335,16 @@ Test(manifest, a_virtual_channel_has_no_producer)
 	cr_assert_eq(weir_manifest_encode(&s.m, &out, &out_len, &err), WEIR_ERR_DATA);
 	cr_assert_not_null(strstr(err.text, "do not follow"), "%s", err.text);
 }
+
+Test(manifest, at_least_once_may_have_processed_more) /* T18 */
+{
+	uint8_t *out;
+	size_t out_len;
+
+	s.count_in[1][0].processed_seq++;
+	s.m.at_least_once = true;
+	cr_assert_eq(weir_manifest_encode(&s.m, &out, &out_len, &err), 0, "%s", err.text);
+	weir_manifest_bytes_free(out);
+	s.count_in[1][0].processed_seq -= 2;
+	refused("last frame produced and last processed differ");
+}

@@ -224,6 +224,18 @@ Test(config, root_must_be_a_mapping)
 	EXPECT_ERRORS("- a\n- b\n", "weir.yaml:1:1: error: a configuration is a mapping");
 }
 
+Test(config, unaligned_needs_exactly_once_and_one_at_a_time) /* C8 */
+{
+	EXPECT_ERRORS("checkpoint.unaligned: true\ncheckpoint.mode: at-least-once\n",
+		      "weir.yaml:1:23: error: checkpoint.unaligned: needs checkpoint.mode");
+	EXPECT_ERRORS(
+		"checkpoint.max-concurrent: 2\ncheckpoint.unaligned: true\n",
+		"weir.yaml:2:23: error: checkpoint.unaligned: needs checkpoint.max-concurrent");
+	EXPECT_ERRORS("checkpoint.aligned-timeout: 50ms\n",
+		      "weir.yaml:1:29: error: checkpoint.aligned-timeout: needs "
+		      "checkpoint.unaligned");
+}
+
 Test(config, keys_against_each_other)
 {
 	EXPECT_ERRORS("job.out-of-order-group: 1906\njob.name: ../x\nrestart.max-backoff: 1ms\n",

@@ -139,6 +139,95 @@ Test(files, blobs_come_back_in_order)
 	}
 }
 
+/* Frames as the engine hands them over: each given back once. */
+struct frames {
+	struct weir_snap_pieces pieces; /* first */
+	struct weir_snap_piece piece[40];
+	uint32_t back[40];
+	uint8_t *memory;
+};
+
+static void
+frame_back(struct weir_snap_pieces *pieces, uint32_t piece)
+{
+	((struct frames *)(void *)pieces)->back[piece]++;
+}
+
+static void
+frames_init(struct frames *f, uint32_t cnt)
+{
+	*f = (struct frames){ .pieces = { .piece = f->piece,
+					  .cnt = cnt,
+					  .operator_idx = 2,
+					  .subtask = 1,
+					  .state_idx = 9,
+					  .release = frame_back },
+			      .memory = aligned_alloc(4096, cnt * 8192ull) };
+	for (uint32_t i = 0; i < cnt; i++) {
+		f->piece[i] = (struct weir_snap_piece){ f->memory + i * 8192ull,
+							i % 2 == 0 ? 4096 : 8192 };
+		memset(f->piece[i].bytes, (int)i + 1, f->piece[i].len);
+	}
+}
+
+static void
+frames_are_back(const struct frames *f)
+{
+	for (uint32_t i = 0; i < f->pieces.cnt; i++)
+		cr_assert_eq(f->back[i], 1, "piece %u came back %u times", i, f->back[i]);
+}
+
+/* More pieces than requests, between blobs; what comes back is what lay in memory. */
+Test(files, pieces_are_written_from_where_they_lie)
+{
+	struct snap_rig *w = snap_rig_create(65536, 4, 21);
+	struct got *got = calloc(1, sizeof(*got));
+	struct weir_snap_file file;
+	struct read_rig rr;
+	struct frames f;
+	uint64_t at = 4096 - 128;
+
+	frames_init(&f, 9);
+	snap_begin(w);
+	append_all(w, 1, "offsets", 8);
+	while (!weir_snap_writer_pieces(w->w, &f.pieces))
+		(void)snap_turn(w);
+	append_all(w, 2, "behind", 7);
+	weir_snap_writer_seal(w->w);
+	cr_assert_eq(snap_finish(w), WEIR_SNAP_DONE);
+	frames_are_back(&f);
+	file = named(w);
+	cr_assert_eq(file.segs[1].kind, WEIR_SEGMENT_CHANNEL);
+	cr_assert_eq(file.segs[1].used, file.segs[1].length);
+	rr = read_rig(w, 3);
+	cr_assert_eq(read_all(w, rr.r, &file, 1, got), WEIR_SNAP_READ_DONE);
+	cr_assert_eq(got->parts, 3);
+	for (uint32_t i = 0; i < 9; i++) {
+		cr_assert_arr_eq(got->bytes + at, f.piece[i].bytes, f.piece[i].len);
+		at += f.piece[i].len;
+	}
+	cr_assert_eq(got->len, at);
+}
+
+Test(files, pieces_of_a_file_given_up_come_back)
+{
+	struct snap_rig *w = snap_rig_create(65536, 4, 21);
+	struct frames f, late;
+
+	frames_init(&f, 40);
+	frames_init(&late, 3);
+	snap_begin(w);
+	while (!weir_snap_writer_pieces(w->w, &f.pieces))
+		(void)snap_turn(w);
+	for (uint32_t i = 0; i < 6; i++)
+		(void)snap_turn(w);
+	weir_snap_writer_abort(w->w);
+	cr_assert(weir_snap_writer_pieces(w->w, &late.pieces));
+	frames_are_back(&late);
+	cr_assert_eq(snap_finish(w), WEIR_SNAP_FAILED);
+	frames_are_back(&f);
+}
+
 Test(files, several_files_and_none)
 {
 	static struct got got;
