@@ -131,6 +131,32 @@ weir_lanes_pick(uint16_t *dst, uint32_t base, uint32_t keep)
 #endif
 }
 
+/* Store the lanes of v that keep has a bit for, close together; a whole vector is written. */
+WEIR_INLINE void
+weir_lanes_pack(void *dst, weir_lanes v, uint32_t keep)
+{
+#if WEIR_LANES == 8
+	_mm512_storeu_si512(dst, _mm512_maskz_compress_epi64((__mmask8)keep, (__m512i)v));
+#else
+	/* Where each 32-bit half of the result comes from. */
+#define HALVES(a, b, c, d)                                                                         \
+	{                                                                                          \
+		2 * (a), 2 * (a) + 1, 2 * (b), 2 * (b) + 1, 2 * (c), 2 * (c) + 1, 2 * (d),         \
+			2 * (d) + 1                                                                \
+	}
+	static const alignas(WEIR_LINE) uint32_t from[16][8] = {
+		HALVES(0, 1, 2, 3), HALVES(0, 1, 2, 3), HALVES(1, 0, 2, 3), HALVES(0, 1, 2, 3),
+		HALVES(2, 0, 1, 3), HALVES(0, 2, 1, 3), HALVES(1, 2, 0, 3), HALVES(0, 1, 2, 3),
+		HALVES(3, 0, 1, 2), HALVES(0, 3, 1, 2), HALVES(1, 3, 0, 2), HALVES(0, 1, 3, 2),
+		HALVES(2, 3, 0, 1), HALVES(0, 2, 3, 1), HALVES(1, 2, 3, 0), HALVES(0, 1, 2, 3),
+	};
+#undef HALVES
+	const __m256i order = _mm256_load_si256((const __m256i *)(const void *)from[keep]);
+
+	_mm256_storeu_si256((__m256i *)dst, _mm256_permutevar8x32_epi32((__m256i)v, order));
+#endif
+}
+
 /* splitmix64's finaliser, as weir_mix. */
 WEIR_INLINE weir_lanes
 weir_lanes_mix(weir_lanes z)

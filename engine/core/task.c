@@ -126,7 +126,8 @@ weir_task_turn(struct weir_task *t, int64_t now_ns, uint64_t *rows)
 			weir_task_fail(t, &err);
 	}
 	blocked = !weir_task_push_outputs(t);
-	(void)weir_task_pay_cancel(t);
+	if (WEIR_UNLIKELY(t->cancel_owed != 0))
+		(void)weir_task_pay_cancel(t);
 	events = weir_task_poll_events(t);
 	if (t->asked_cnt > 0 && t->work == WEIR_WORK_NONE && !t->triggered)
 		take_asked(t, now_ns);

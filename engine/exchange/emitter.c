@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "engine/base/hash.h"
+
 const char *
 weir_partitioner_name(enum weir_partitioner p)
 {
@@ -208,6 +210,85 @@ split_many(const struct weir_emitter *e, const struct weir_batch *in, uint32_t *
 	}
 }
 
+/* Do all rows go to two consumers in one pass: dense, and every value 8 bytes wide? */
+static bool
+packs(const struct weir_emitter *e, const struct weir_batch *in)
+{
+	const struct weir_layout *l = &e->layout;
+
+	if (e->port_cnt != 2 || e->key.cnt != 1 || e->key.bytes != 8 || in->sel != NULL ||
+	    l->heap_bytes > 0)
+		return false;
+	for (uint32_t a = 0; a < l->active_cnt; a++)
+		if (l->width[l->active[a]] != 8)
+			return false;
+	return true;
+}
+
+static uint64_t *
+place(const struct weir_port *port, uint32_t c)
+{
+	return (uint64_t *)(void *)((char *)port->frame + port->layout->off[c]) + port->rows;
+}
+
+/* Groups of rows from first on, as many as both open frames have room for; returns how many. */
+static uint32_t
+pack_some(struct weir_emitter *e, const struct weir_batch *in, const uint8_t *marks, uint32_t first,
+	  uint32_t groups)
+{
+	const struct weir_layout *l = &e->layout;
+	struct weir_port *port[2] = { &e->ports[0], &e->ports[1] };
+	uint32_t cnt[2] = { 0, 0 };
+	uint32_t room[2];
+	uint32_t n = 0;
+
+	for (uint32_t p = 0; p < 2; p++) {
+		(void)weir_port_frame(port[p]);
+		room[p] = l->cap - port[p]->rows;
+	}
+	/* A group takes a whole one's room in both: what is not taken is written all the same. */
+	for (; n < groups && cnt[0] + WEIR_SCATTER_GROUP <= room[0] &&
+	       cnt[1] + WEIR_SCATTER_GROUP <= room[1];
+	     n++) {
+		const uint32_t upper = (uint32_t)__builtin_popcount(marks[first + n]);
+
+		cnt[1] += upper;
+		cnt[0] += WEIR_SCATTER_GROUP - upper;
+	}
+	for (uint32_t a = 0; n > 0 && a < l->active_cnt; a++) {
+		const uint32_t c = l->active[a];
+
+		e->scatter->split((const uint64_t *)in->col[c] + first * WEIR_SCATTER_GROUP,
+				  marks + first, n, place(port[0], c), place(port[1], c));
+	}
+	for (uint32_t p = 0; p < 2; p++) {
+		port[p]->rows += cnt[p];
+		if (port[p]->stamp_ns == 0 && cnt[p] > 0)
+			port[p]->stamp_ns = in->stamp_ns;
+		if (l->cap - port[p]->rows < WEIR_SCATTER_GROUP)
+			weir_port_send(port[p], e->watermark_ns, false);
+	}
+	return n;
+}
+
+static void
+emit_packed(struct weir_emitter *e, const struct weir_batch *in)
+{
+	const uint32_t groups = in->rows / WEIR_SCATTER_GROUP;
+	const uint64_t *keys = weir_u64(in, e->key.column[0]);
+	uint8_t marks[WEIR_BATCH_ROWS / WEIR_SCATTER_GROUP];
+
+	WEIR_ASSERT(e->layout.cap >= WEIR_SCATTER_GROUP);
+	e->scatter->marks(keys, groups, marks);
+	for (uint32_t first = 0; first < groups;)
+		first += pack_some(e, in, marks, first, groups - first);
+	for (uint32_t i = groups * WEIR_SCATTER_GROUP; i < in->rows; i++) {
+		const uint16_t row = (uint16_t)i;
+
+		append(e, &e->ports[weir_hash_u64(keys[i]) >> 63], in, &row, 1);
+	}
+}
+
 #define EMIT_PORTS_MAX 512u
 
 static void
@@ -219,6 +300,10 @@ emit_hash(struct weir_emitter *e, const struct weir_batch *in)
 	WEIR_ASSERT(in->selected <= WEIR_BATCH_ROWS);
 	if (e->port_cnt == 1) {
 		append(e, &e->ports[0], in, in->sel, in->selected);
+		return;
+	}
+	if (packs(e, in)) {
+		emit_packed(e, in);
 		return;
 	}
 	if (e->port_cnt == 2) {

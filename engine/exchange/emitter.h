@@ -10,7 +10,9 @@
  *   broadcast  every row, on every channel
  *
  * Hash goes in two passes without branches: destinations of all rows and from them one list of row
- * numbers per destination, then per destination and column one gather into the open frame.
+ * numbers per destination, then per destination and column one gather into the open frame. Dense
+ * rows of 8-byte columns for two consumers are written to both at once, eight by eight; a frame
+ * that has no room for eight more leaves.
  *
  * Threads:   the producer's core. Ownership: borrows ports and scratch for its life.
  * Cost:      hot; one call per batch; no allocation.

@@ -29,7 +29,39 @@ scatter_gather(uint64_t *restrict to, const uint64_t *from, const uint16_t *rows
 		to[i] = from[rows[i]];
 }
 
-const struct weir_scatter weir_scatter_v2 = { scatter_two, scatter_gather };
+static void
+scatter_marks(const uint64_t *keys, uint32_t groups, uint8_t *marks)
+{
+	for (uint32_t g = 0; g < groups; g++) {
+		uint32_t upper = 0;
+
+		for (uint32_t i = 0; i < WEIR_SCATTER_GROUP; i++)
+			upper |= (uint32_t)(weir_hash_u64(keys[WEIR_SCATTER_GROUP * g + i]) >> 63)
+				 << i;
+		marks[g] = (uint8_t)upper;
+	}
+}
+
+/* Every value is written to both and one advances. */
+static void
+scatter_split(const uint64_t *from, const uint8_t *marks, uint32_t groups, uint64_t *restrict a,
+	      uint64_t *restrict b)
+{
+	for (uint32_t g = 0; g < groups; g++) {
+		for (uint32_t i = 0; i < WEIR_SCATTER_GROUP; i++) {
+			const uint64_t value = from[WEIR_SCATTER_GROUP * g + i];
+			const uint32_t upper = marks[g] >> i & 1u;
+
+			*a = value;
+			*b = value;
+			a += 1 - upper;
+			b += upper;
+		}
+	}
+}
+
+const struct weir_scatter weir_scatter_v2 = { scatter_two, scatter_gather, scatter_marks,
+					      scatter_split };
 
 const struct weir_scatter *
 weir_scatter_for(enum weir_isa isa)

@@ -2,13 +2,19 @@
 #define WEIR_ENGINE_EXCHANGE_SCATTER_H
 
 /*
- * weir_scatter: the two loops of a hash exchange that every row goes through, for each instruction
- * set; the table for x86-64-v2 is the scalar twin of the others.
+ * weir_scatter: the loops of a hash exchange that every row goes through, for each instruction set;
+ * the table for x86-64-v2 is the scalar twin of the others.
+ *
+ * Rows of any shape go by lists of row numbers (two, gather). Where all columns are 8 bytes wide,
+ * as most are, two consumers are filled at once (marks, split): every value is read once and no
+ * list is.
  *
  * Threads: pure functions. Cost: hot, one call per batch or per column of it.
  */
 
 #include "engine/base/isa.h"
+
+#define WEIR_SCATTER_GROUP 8u
 
 struct weir_scatter {
 	/*
@@ -20,6 +26,16 @@ struct weir_scatter {
 		    uint32_t to_cnt[2]);
 	/* to[i] = from[rows[i]] */
 	void (*gather)(uint64_t *to, const uint64_t *from, const uint16_t *rows, uint32_t cnt);
+	/* One byte per WEIR_SCATTER_GROUP rows: bit i is set if row i belongs to the upper half of
+	 * the hash order. */
+	void (*marks)(const uint64_t *keys, uint32_t groups, uint8_t *marks);
+	/*
+	 * Values of the rows that are not marked to a, of the others to b, each in order. Both must
+	 * have room for WEIR_SCATTER_GROUP values behind what the groups before the last bring
+	 * them; what stands there behind the last value is undefined.
+	 */
+	void (*split)(const uint64_t *from, const uint8_t *marks, uint32_t groups, uint64_t *a,
+		      uint64_t *b);
 };
 
 const struct weir_scatter *weir_scatter_for(enum weir_isa isa);

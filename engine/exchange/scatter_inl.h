@@ -58,4 +58,39 @@ scatter_gather(uint64_t *restrict to, const uint64_t *from, const uint16_t *rows
 		to[i] = from[rows[i]];
 }
 
+static void
+scatter_marks(const uint64_t *keys, uint32_t groups, uint8_t *marks)
+{
+	for (uint32_t g = 0; g < groups; g++) {
+		uint32_t upper = 0;
+
+		for (uint32_t i = 0; i < WEIR_SCATTER_GROUP; i += WEIR_LANES) {
+			const weir_lanes key = weir_lanes_load(keys + WEIR_SCATTER_GROUP * g + i);
+
+			upper |= weir_lanes_top(key * WEIR_GOLDEN) << i;
+		}
+		marks[g] = (uint8_t)upper;
+	}
+}
+
+static void
+scatter_split(const uint64_t *from, const uint8_t *marks, uint32_t groups, uint64_t *restrict a,
+	      uint64_t *restrict b)
+{
+	const uint32_t all = (1u << WEIR_LANES) - 1;
+
+	for (uint32_t g = 0; g < groups; g++) {
+		for (uint32_t i = 0; i < WEIR_SCATTER_GROUP; i += WEIR_LANES) {
+			const weir_lanes value = weir_lanes_load(from + WEIR_SCATTER_GROUP * g + i);
+			const uint32_t upper = marks[g] >> i & all;
+			const uint32_t cnt = (uint32_t)__builtin_popcount(upper);
+
+			weir_lanes_pack(a, value, upper ^ all);
+			weir_lanes_pack(b, value, upper);
+			a += WEIR_LANES - cnt;
+			b += cnt;
+		}
+	}
+}
+
 #endif /* WEIR_ENGINE_EXCHANGE_SCATTER_INL_H */
