@@ -4,7 +4,6 @@
 #include "engine/core/runtime_priv.h"
 #include "engine/core/subtask_blob.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,28 +95,6 @@ check_states(const struct weir_plan_operator_info *o, const struct weir_manifest
 	}
 }
 
-/* S2: what is not restored is refused, never dropped. */
-static void
-check_frames(const struct weir_manifest *m, const struct weir_manifest_operator *mo,
-	     struct weir_error *err)
-{
-	uint64_t frames = 0;
-
-	for (uint32_t i = 0; i < mo->subtask_cnt; i++) {
-		const struct weir_manifest_subtask *s = &mo->subtasks[i];
-
-		for (uint32_t c = 0; c < s->input_cnt; c++)
-			frames += s->inputs[c].frame_cnt;
-		for (uint32_t c = 0; c < s->output_cnt; c++)
-			frames += s->outputs[c].frame_cnt;
-	}
-	if (frames > 0)
-		misfit(err,
-		       "checkpoint %" PRIu64 " holds %" PRIu64
-		       " frames in flight at operator '%s', which cannot be restored yet",
-		       m->checkpoint_id, frames, mo->id);
-}
-
 int
 weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
 		   struct weir_error *err)
@@ -132,7 +109,6 @@ weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
 		const struct weir_manifest_operator *mo = &m->operators[i];
 		const uint32_t o = find_planned(plan, mo->id);
 
-		check_frames(m, mo, err);
 		if (o != UINT32_MAX)
 			check_states(&plan->op[o], mo, err);
 		else if (holds_anything(mo))

@@ -8,7 +8,8 @@ A round starts a run with checkpoints every 20 ms and kills, once or more,
   both         supervisor and worker together; a new run with restore.from=latest goes on;
   supervisor   the supervisor alone; the worker must go by itself.
 In the end the output, sorted, equals the undisturbed run's, only committed files are there and no
-process is left. How many rounds restored a checkpoint is printed and checked.
+process is left. How many rounds restored a checkpoint is printed and checked; of those that take
+unaligned checkpoints under back pressure, also how many restores had frames in flight.
 """
 
 import argparse
@@ -55,7 +56,8 @@ class Kind:
         if make:
             self.sets["job__input"] = e2e.fresh(name)
             make(self.sets["job__input"])
-        quiet = {k: v for k, v in self.sets.items() if k != "job__rate"}
+        quiet = {k: v for k, v in self.sets.items()
+                 if k not in ("job__rate", "job__sink_rate") and not k.startswith("checkpoint")}
         run = Run(name, **quiet)
         e2e.finished(f"{name} undisturbed", run)
         self.lines = run.lines()
@@ -67,7 +69,11 @@ KINDS = {
     "flowstats": lambda: Kind("flowstats", captures, job__rate=40000),
     "nexmark-q5": lambda: Kind("nexmark-q5", job__events=100000, job__event_rate=2000,
                                job__rate=60000),
+    "unaligned": lambda: Kind("nexmark-q0", job__events=200000, job__rebalance="true",
+                              job__sink_rate=60000, checkpoint__unaligned="true",
+                              checkpoint__interval="10ms"),
 }
+in_flight = [0, 0]  # restores of unaligned checkpoints: all, with frames in flight
 
 
 class Started:
@@ -116,6 +122,15 @@ def tail(folder):
         return file.read()[-6000:]
 
 
+def note_restores(kind, restores):
+    """Count them; how many there were."""
+    restores = [r for r in restores if (r["checkpoint"] or 0) > 0]
+    if "checkpoint__unaligned" in kind.sets:
+        in_flight[0] += len(restores)
+        in_flight[1] += sum(r["frames_in_flight"] > 0 for r in restores)
+    return len(restores)
+
+
 def kill_worker(rng, kind, folder, what):
     """1 to 3 kills of the worker in one run."""
     run = Started(kind, folder)
@@ -131,7 +146,7 @@ def kill_worker(rng, kind, folder, what):
     check(f"{what}: attempts", report["attempts"] <= kills + 1, report["attempts"])
     check(f"{what}: one entry in restores for each further attempt",
           len(report["restores"]) == report["attempts"] - 1, report["restores"])
-    return sum((r["checkpoint"] or 0) > 0 for r in report["restores"])
+    return note_restores(kind, report["restores"])
 
 
 def kill_supervisor(rng, kind, folder, what, victim):
@@ -154,7 +169,7 @@ def kill_supervisor(rng, kind, folder, what, victim):
     if report is None:
         return 0
     check(f"{what}: one attempt", report["attempts"] == 1, report["attempts"])
-    return int((report["restored"]["checkpoint"] or 0) > 0)
+    return note_restores(kind, [report["restored"]])
 
 
 def one_round(rng, kind, victim, number):
@@ -179,6 +194,9 @@ def rounds(names, victims, count, seed):
                               victims[number // len(kinds) % len(victims)], number)
     print(f"seed {seed}: {count} rounds, {restored} of them restored a checkpoint")
     check("most rounds restored a checkpoint", restored * 2 > count, f"{restored} of {count}")
+    if in_flight[0] > 0:
+        print(f"{in_flight[1]} of {in_flight[0]} restores of unaligned checkpoints had frames in flight")
+        check("most restores had frames in flight", in_flight[1] * 2 > in_flight[0], in_flight)
 
 
 def main():
