@@ -38,15 +38,26 @@ enum weir_io_kind {
 	WEIR_IO_FSYNC_DIR, /* path: make the names in this directory durable */
 };
 
+/* A piece of a gathered write. */
+struct weir_io_piece {
+	void *base;
+	size_t len;
+};
+#define WEIR_IO_PIECES_MAX 64u
+
 struct weir_io_req {
 	enum weir_io_kind kind;
-	bool direct;	  /* OPEN_NEW: use O_DIRECT if the file system can; then buf, len and off of
-			     every write      are multiples of 4096 */
-	int handle;	  /* in: WRITE, READ, FSYNC, CLOSE */
-	void *buf;	  /* borrowed until harvest */
-	uint64_t len;	  /* bytes, at most 1 GiB */
-	uint64_t off;	  /* bytes from the start of the file */
-	const char *path; /* borrowed until harvest */
+	bool direct; /* OPEN_NEW: use O_DIRECT if the file system can; then buf, len and off of
+			every write      are multiples of 4096 */
+	int handle;  /* in: WRITE, READ, FSYNC, CLOSE */
+	void *buf;   /* borrowed until harvest */
+	/* WRITE, not to a stream: instead of buf, pieces one behind the other, len in all; with
+	 * direct each of them is a multiple of 4096. Borrowed until harvest. 0: buf */
+	const struct weir_io_piece *piece;
+	uint32_t piece_cnt;
+	uint64_t len;		  /* bytes, at most 1 GiB */
+	uint64_t off;		  /* bytes from the start of the file */
+	const char *path;	  /* borrowed until harvest */
 	const char *path2;	  /* borrowed until harvest */
 	int64_t result;		  /* out: >= 0 or a negated errno */
 	void *user;		  /* the caller's own; untouched */

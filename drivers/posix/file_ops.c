@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/stat.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define MOVE_MAX     (UINT64_C(1) << 30)
@@ -86,6 +88,39 @@ run_write(const struct weir_io_req *req)
 			continue;
 		else if (errno != EINTR)
 			return -errno;
+	}
+	return (int64_t)moved;
+}
+
+/* Pieces are handed over as they are. */
+_Static_assert(sizeof(struct weir_io_piece) == sizeof(struct iovec), "as the kernel has it");
+_Static_assert(offsetof(struct weir_io_piece, len) == offsetof(struct iovec, iov_len),
+	       "as the kernel has it");
+
+static int64_t
+run_gather(const struct weir_io_req *req)
+{
+	uint64_t moved = 0;
+	uint64_t in = 0; /* bytes of the piece at hand that are written */
+	uint32_t at = 0;
+
+	while (at < req->piece_cnt) {
+		const struct weir_io_piece *p = &req->piece[at];
+		const off_t off = (off_t)(req->off + moved);
+		const ssize_t n =
+			in == 0 ? pwritev(req->handle, (const struct iovec *)(const void *)p,
+					  (int)(req->piece_cnt - at), off)
+				: pwrite(req->handle, (const char *)p->base + in, p->len - in, off);
+
+		if (n < 0 &&
+		    (errno == EINTR || (errno == EINVAL && weir_file_direct_drop(req->handle))))
+			continue;
+		if (n <= 0)
+			return n == 0 ? -EIO : -errno;
+		moved += (uint64_t)n;
+		in += (uint64_t)n;
+		for (; at < req->piece_cnt && in >= req->piece[at].len; at++)
+			in -= req->piece[at].len;
 	}
 	return (int64_t)moved;
 }
@@ -285,7 +320,7 @@ weir_file_run(struct weir_io_req *req)
 	case WEIR_IO_OPEN_READ:
 		return run_open(req, O_RDONLY);
 	case WEIR_IO_WRITE:
-		return run_write(req);
+		return req->piece_cnt > 0 ? run_gather(req) : run_write(req);
 	case WEIR_IO_READ:
 		return run_read(req);
 	case WEIR_IO_FSYNC:

@@ -265,7 +265,15 @@ do_write(struct weir_sim_disk *d, const struct weir_io_req *r, int fail)
 	struct inode *n = handle_inode(d, r->handle);
 	const uint64_t len = fail == 0 ? r->len : weir_rng_below(&d->rng, r->len + 1);
 
-	bytes_put(&n->cache, r->off, r->buf, len);
+	if (r->piece_cnt == 0)
+		bytes_put(&n->cache, r->off, r->buf, len);
+	for (uint32_t i = 0, at = 0; i < r->piece_cnt && at < len; i++) {
+		const uint64_t left = len - at;
+
+		bytes_put(&n->cache, r->off + at, r->piece[i].base,
+			  r->piece[i].len < left ? r->piece[i].len : left);
+		at += (uint32_t)r->piece[i].len;
+	}
 	n->piece = grow(n->piece, n->piece_cnt, &n->piece_cap, sizeof(n->piece[0]));
 	n->piece[n->piece_cnt++] = (struct piece){ .off = r->off, .len = len };
 	return fail != 0 ? fail : (int64_t)r->len;

@@ -105,7 +105,12 @@ uring_slot_prep(struct uring_slot *slot, const struct uring_buffers *bufs, struc
 		return;
 	case WEIR_IO_WRITE:
 	case WEIR_IO_READ:
-		prep_move(slot, bufs, sqe);
+		if (req->piece_cnt > 0)
+			io_uring_prep_writev(sqe, req->handle,
+					     (const struct iovec *)(const void *)req->piece,
+					     req->piece_cnt, req->off);
+		else
+			prep_move(slot, bufs, sqe);
 		return;
 	case WEIR_IO_FSYNC:
 		io_uring_prep_fsync(sqe, req->handle, 0);
@@ -160,6 +165,9 @@ advance_move(struct uring_slot *slot, int32_t res, int64_t *result)
 		return URING_AGAIN;
 	if (res < 0)
 		return done(res, result);
+	/* Rare: the helper writes all of it again, at the same place. */
+	if (req->piece_cnt > 0 && (uint32_t)res < req->len)
+		return URING_HELPER;
 	slot->moved += (uint32_t)res;
 	if (slot->moved == req->len)
 		return done((int64_t)slot->moved, result);

@@ -62,7 +62,7 @@ learn_kinds(struct uring_able *able, const struct io_uring_probe *probe)
 
 	able->native[WEIR_IO_OPEN_NEW] = open_close;
 	able->native[WEIR_IO_OPEN_READ] = open_close;
-	able->native[WEIR_IO_WRITE] = HAS(WRITE) && HAS(WRITE_FIXED);
+	able->native[WEIR_IO_WRITE] = HAS(WRITE) && HAS(WRITE_FIXED) && HAS(WRITEV);
 	able->native[WEIR_IO_READ] = HAS(READ) && HAS(READ_FIXED);
 	able->native[WEIR_IO_FSYNC] = HAS(FSYNC);
 	able->native[WEIR_IO_CLOSE] = HAS(CLOSE);

@@ -11,7 +11,7 @@
 #include "statebackend/snapshot/chunk.h"
 
 #define WRITER_MAGIC 0x57525753u
-#define PIECES_MAX   32u /* of them in flight at once */
+#define GATHERS	     8u /* writes of pieces in flight at once */
 
 enum chunk_state { CHUNK_FREE, CHUNK_FILLING, CHUNK_QUEUED, CHUNK_WRITING };
 
@@ -25,11 +25,12 @@ struct weir_snap_chunk {
 	enum chunk_state state;
 };
 
-/* The write of one piece. */
-struct piece {
+/* A write of pieces that follow each other in the file. */
+struct gather {
 	struct weir_io_req req;	       /* first */
 	struct weir_snap_pieces *list; /* NULL: free */
-	uint32_t idx;
+	uint32_t first, cnt;
+	struct weir_io_piece piece[WEIR_IO_PIECES_MAX];
 };
 
 struct weir_snap_writer {
@@ -40,7 +41,7 @@ struct weir_snap_writer {
 	struct weir_error err;
 	struct weir_snap_chunk *chunks, *free, *queue, *queue_tail;
 	struct weir_snap_pieces *pieces; /* not all sent yet, in order */
-	struct piece piece[PIECES_MAX];
+	struct gather gather[GATHERS];
 	struct weir_io_req ctl, head, dir; /* open, fsync, close; file header; fsync of directory */
 	uint8_t *head_bytes;
 	uint64_t file_bytes;
@@ -135,6 +136,7 @@ weir_snap_writer_begin(struct weir_snap_writer *w, const char *path, const struc
 
 	WEIR_ASSERT(w->magic == WRITER_MAGIC);
 	WEIR_ASSERT(w->in_flight == 0);
+	WEIR_ASSERT(w->pieces == NULL);
 	WEIR_ASSERT(len < sizeof(w->path));
 	/* Who still holds a chunk has not thawed. */
 	WEIR_ASSERT(w->free_cnt == w->chunk_cnt);
@@ -401,6 +403,7 @@ weir_snap_writer_pieces(struct weir_snap_writer *w, struct weir_snap_pieces *lis
 
 	if (c == NULL)
 		return false;
+	WEIR_ASSERT(list->cnt > 0);
 	list->sent = 0;
 	list->next = NULL;
 	if (!w->dead && w->seg_cnt == w->cfg.seg_max)
@@ -474,19 +477,21 @@ ctl_done(struct weir_snap_writer *w)
 }
 
 static bool
-is_piece(const struct weir_snap_writer *w, const struct weir_io_req *req)
+is_gather(const struct weir_snap_writer *w, const struct weir_io_req *req)
 {
-	return (uintptr_t)req >= (uintptr_t)w->piece &&
-	       (uintptr_t)req < (uintptr_t)(w->piece + PIECES_MAX);
+	return (uintptr_t)req >= (uintptr_t)w->gather &&
+	       (uintptr_t)req < (uintptr_t)(w->gather + GATHERS);
 }
 
 static void
-piece_done(struct piece *p)
+gather_done(struct gather *g)
 {
-	struct weir_snap_pieces *list = p->list;
+	struct weir_snap_pieces *list = g->list;
 
-	p->list = NULL;
-	list->release(list, p->idx);
+	g->list = NULL;
+	/* The last release gives the list back. */
+	for (uint32_t i = g->first; i < g->first + g->cnt; i++)
+		list->release(list, i);
 }
 
 void
@@ -503,32 +508,41 @@ weir_snap_writer_done(struct weir_snap_writer *w, struct weir_io_req *req)
 	} else {
 		if (req->result < 0 || (uint64_t)req->result != req->len)
 			fail(w, "write", req->result);
-		if (is_piece(w, req))
-			piece_done((struct piece *)(void *)req);
+		if (is_gather(w, req))
+			gather_done((struct gather *)(void *)req);
 		else if (req != &w->head)
 			weir_snap_chunk_drop(w, (struct weir_snap_chunk *)(void *)req);
 	}
 }
 
-/* The next piece in order. */
+/* The next pieces in order, as many as one write takes. */
 static void
-piece_submit(struct weir_snap_writer *w, struct piece *p)
+gather_submit(struct weir_snap_writer *w, struct gather *g)
 {
 	struct weir_snap_pieces *list = w->pieces;
-	const struct weir_snap_piece *from = &list->piece[list->sent];
+	uint64_t len = 0;
 
-	p->list = list;
-	p->idx = list->sent++;
-	p->req = (struct weir_io_req){ .kind = WEIR_IO_WRITE,
+	g->list = list;
+	g->first = list->sent;
+	g->cnt = 0;
+	while (list->sent < list->cnt && g->cnt < WEIR_IO_PIECES_MAX) {
+		const struct weir_snap_piece *from = &list->piece[list->sent++];
+
+		g->piece[g->cnt++] =
+			(struct weir_io_piece){ .base = from->bytes, .len = from->len };
+		len += from->len;
+	}
+	g->req = (struct weir_io_req){ .kind = WEIR_IO_WRITE,
 				       .handle = w->handle,
-				       .buf = from->bytes,
-				       .len = from->len,
+				       .piece = g->piece,
+				       .piece_cnt = g->cnt,
+				       .len = len,
 				       .off = list->off,
 				       .user = w };
-	list->off += from->len;
+	list->off += len;
 	if (list->sent == list->cnt)
 		w->pieces = list->next;
-	submit(w, &p->req);
+	submit(w, &g->req);
 }
 
 static void
@@ -553,9 +567,9 @@ step_writes(struct weir_snap_writer *w)
 		c->req.handle = w->handle;
 		submit(w, &c->req);
 	}
-	for (uint32_t i = 0; i < PIECES_MAX && w->pieces != NULL && weir_io_ready(w->cfg.io); i++)
-		if (w->piece[i].list == NULL)
-			piece_submit(w, &w->piece[i]);
+	for (uint32_t i = 0; i < GATHERS && w->pieces != NULL && weir_io_ready(w->cfg.io); i++)
+		if (w->gather[i].list == NULL)
+			gather_submit(w, &w->gather[i]);
 }
 
 /* Failed or given up: wait for what is in flight, close, report. */

@@ -178,6 +178,18 @@ do_write(struct weir_io *io, int64_t handle, void *buf, uint64_t len, uint64_t o
 }
 
 int64_t
+do_gather(struct weir_io *io, int64_t handle, const struct weir_io_piece *piece, uint32_t cnt,
+	  uint64_t len, uint64_t off)
+{
+	return run_one(io, (struct weir_io_req){ .kind = WEIR_IO_WRITE,
+						 .handle = (int)handle,
+						 .piece = piece,
+						 .piece_cnt = cnt,
+						 .len = len,
+						 .off = off });
+}
+
+int64_t
 do_read(struct weir_io *io, int64_t handle, void *buf, uint64_t len, uint64_t off)
 {
 	return run_one(io, (struct weir_io_req){ .kind = WEIR_IO_READ,

@@ -35,6 +35,8 @@ void fixture_run(struct weir_io *io, struct weir_io_req *reqs, uint32_t cnt);
 int64_t do_open_new(struct weir_io *io, const char *path, bool direct);
 int64_t do_open_read(struct weir_io *io, const char *path);
 int64_t do_write(struct weir_io *io, int64_t handle, void *buf, uint64_t len, uint64_t off);
+int64_t do_gather(struct weir_io *io, int64_t handle, const struct weir_io_piece *piece,
+		  uint32_t cnt, uint64_t len, uint64_t off);
 int64_t do_read(struct weir_io *io, int64_t handle, void *buf, uint64_t len, uint64_t off);
 int64_t do_handle(struct weir_io *io, enum weir_io_kind kind, int64_t handle);
 int64_t do_path(struct weir_io *io, enum weir_io_kind kind, const char *path);

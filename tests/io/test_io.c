@@ -68,6 +68,35 @@ BOTH(a_file_goes_through_its_whole_life)
 	cr_assert_eq(access(scratch_path("whole"), F_OK), -1);
 }
 
+BOTH(pieces_are_gathered)
+{
+	char *memory = pages(WEIR_IO_PIECES_MAX * 2, 0);
+	char *back = pages(WEIR_IO_PIECES_MAX * 2, 0);
+	struct weir_io_piece piece[WEIR_IO_PIECES_MAX];
+	const int64_t fd = do_open_new(io, scratch_path("g"), true);
+	uint64_t len = 0;
+	int64_t in;
+
+	/* Every other page, the last piece first. */
+	for (uint32_t i = 0; i < WEIR_IO_PIECES_MAX; i++) {
+		const uint32_t at = (WEIR_IO_PIECES_MAX - 1 - i) * 2;
+
+		memset(memory + (size_t)at * WEIR_PAGE, (int)i + 1, WEIR_PAGE);
+		piece[i] = (struct weir_io_piece){ memory + (size_t)at * WEIR_PAGE, WEIR_PAGE };
+		len += WEIR_PAGE;
+	}
+	cr_assert_eq(do_gather(io, fd, piece, WEIR_IO_PIECES_MAX, len, WEIR_PAGE), (int64_t)len);
+	cr_assert_eq(do_handle(io, WEIR_IO_CLOSE, fd), 0);
+	in = do_open_read(io, scratch_path("g"));
+	cr_assert_eq(do_read(io, in, back, len, WEIR_PAGE), (int64_t)len);
+	for (uint64_t b = 0; b < len; b++)
+		cr_assert_eq(back[b], (char)(b / WEIR_PAGE + 1), "byte %lu", b);
+	cr_assert_eq(do_handle(io, WEIR_IO_CLOSE, in), 0);
+	cr_assert_eq(do_gather(io, 9999, piece, 2, 2 * WEIR_PAGE, 0), -EBADF);
+	free(memory);
+	free(back);
+}
+
 BOTH(a_read_stops_only_at_the_end)
 {
 	char buf[64];

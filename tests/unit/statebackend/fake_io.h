@@ -73,7 +73,13 @@ fake_write(struct fake_io *f, struct weir_io_req *r)
 		memset(file->bytes + file->len, 0xee, r->off + r->len - file->len);
 		file->len = r->off + r->len;
 	}
-	memcpy(file->bytes + r->off, r->buf, r->len);
+	if (r->piece_cnt == 0)
+		memcpy(file->bytes + r->off, r->buf, r->len);
+	for (uint64_t i = 0, at = r->off; i < r->piece_cnt; at += r->piece[i++].len) {
+		if (r->piece[i].len % 4096 != 0 || (uintptr_t)r->piece[i].base % 4096 != 0)
+			return -EINVAL;
+		memcpy(file->bytes + at, r->piece[i].base, r->piece[i].len);
+	}
 	file->synced = false;
 	return (int64_t)r->len;
 }

@@ -142,8 +142,8 @@ Test(files, blobs_come_back_in_order)
 /* Frames as the engine hands them over: each given back once. */
 struct frames {
 	struct weir_snap_pieces pieces; /* first */
-	struct weir_snap_piece piece[40];
-	uint32_t back[40];
+	struct weir_snap_piece piece[700];
+	uint32_t back[700];
 	uint8_t *memory;
 };
 
@@ -214,7 +214,7 @@ Test(files, pieces_of_a_file_given_up_come_back)
 	struct snap_rig *w = snap_rig_create(65536, 4, 21);
 	struct frames f, late;
 
-	frames_init(&f, 40);
+	frames_init(&f, 700);
 	frames_init(&late, 3);
 	snap_begin(w);
 	while (!weir_snap_writer_pieces(w->w, &f.pieces))
