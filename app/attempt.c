@@ -35,6 +35,8 @@ reserve_ids(void *arg, uint64_t next_id)
 	struct weir_error err;
 	uint64_t reserved;
 
+	if (!a->checkpoints) /* ids of savepoints, told apart by their names too */
+		return 0;
 	if (weir_job_dir_reserve_ids(a->job_dir.text, next_id, &reserved, &err) == 0)
 		return 0;
 	weir_worker_warning(a->link, "checkpoint id counter: %s", err.text);
@@ -84,9 +86,7 @@ open_host(struct weir_attempt_run *a, struct weir_error *err)
 					.io = io[cfg->io_backend],
 					.control_cpus = control,
 					.control_cnt = cfg->control_cores.cnt,
-					.more_frames = weir_recovery_frame_cnt(a->recovery),
-					.checkpoints = a->checkpoints,
-					.files = strcmp(cfg->job_output, "null") != 0 };
+					.more_frames = weir_recovery_frame_cnt(a->recovery) };
 	int rc;
 
 	WEIR_ASSERT(control != NULL);
@@ -190,7 +190,7 @@ make_master(struct weir_attempt_run *a)
 		.rt = a->rt,
 		.enumerators = a->enumerators,
 		.enumerator_cnt = a->enumerator_cnt,
-		.io = a->checkpoints ? a->host.control_io : NULL,
+		.io = a->host.control_io,
 		.job_dir = a->checkpoints ? a->job_dir.text : NULL,
 		.job = cfg->job_name,
 		.run_id = a->launch->run_id,
@@ -401,7 +401,9 @@ weir_worker_main(struct weir_session *session, const struct weir_launch *launch,
 		/* Memory that the kernel may still write to is left to the end of the process. */
 		return err.code;
 	}
-	weir_worker_finished(link, end == WEIR_END_FINISHED ? "FINISHED" : "CANCELED");
+	weir_worker_finished(link, end == WEIR_END_FINISHED    ? "FINISHED"
+				   : end == WEIR_END_SUSPENDED ? "SUSPENDED"
+							       : "CANCELED");
 	tear_down(a, end == WEIR_END_FINISHED);
 	return 0;
 }

@@ -3,8 +3,9 @@
 
 #include "app/control/server.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
 /* A command that the master has; freed when it is done. */
 struct command {
@@ -15,6 +16,8 @@ struct command {
 static int
 code_of(const struct weir_master_outcome *o)
 {
+	if (o->reason != WEIR_REASON_NONE && o->code != 0)
+		return o->code;
 	switch (o->reason) {
 	case WEIR_REASON_NONE:
 		return 0;
@@ -57,17 +60,34 @@ kind_of(const struct weir_control_command *c)
 	return c->checkpoint == WEIR_COMMAND_FULL ? WEIR_REQUEST_FULL : WEIR_REQUEST_CHECKPOINT;
 }
 
+/* Where the savepoint goes, absolute: outcomes name it. NULL: nobody says. */
+static const char *
+directory(const struct weir_attempt_run *a, const struct weir_control_command *c,
+	  struct weir_path *path)
+{
+	const char *dir = a->session->cfg.savepoint_dir;
+	char here[WEIR_PATH_MAX];
+
+	if (c->directory[0] != '\0')
+		return c->directory;
+	if (dir == NULL || dir[0] == '/' || getcwd(here, sizeof(here)) == NULL)
+		return dir;
+	if (snprintf(path->text, sizeof(path->text), "%s/%s", here, dir) >= (int)sizeof(path->text))
+		return dir;
+	return path->text;
+}
+
 static void
 start(struct weir_attempt_run *a, const struct weir_control_command *c, uint64_t number)
 {
 	struct weir_master_request request = { .kind = kind_of(c),
 					       .native = !c->canonical,
 					       .done = done };
+	struct weir_path path;
 	struct command *arg;
 
 	if (weir_request_is_savepoint(request.kind)) {
-		request.dir =
-			c->directory[0] != '\0' ? c->directory : a->session->cfg.savepoint_dir;
+		request.dir = directory(a, c, &path);
 		if (request.dir == NULL) {
 			weir_worker_outcome(
 				a->link, number,

@@ -204,7 +204,7 @@ weir_attempt_restore(struct weir_attempt_run *a, struct weir_error *err)
 	const struct weir_manifest *m = a->restored;
 	struct weir_snap_file *files = calloc(m->file_cnt + 1, sizeof(*files));
 	struct weir_path *paths = calloc(m->file_cnt + 1, sizeof(*paths));
-	struct weir_path chk_job;
+	struct weir_path data_dir;
 	void *staging = aligned_alloc(WEIR_PAGE, STAGING);
 	const struct weir_snap_reader_config rc_cfg = { .io = a->host.control_io,
 							.staging = staging,
@@ -218,11 +218,11 @@ weir_attempt_restore(struct weir_attempt_run *a, struct weir_error *err)
 	if (rc == 0)
 		rc = weir_restore_begin(a->rt, m, a->enumerators, a->enumerator_cnt, err);
 	if (rc == 0)
-		rc = weir_layout_parent(&chk_job, a->launch->restore, err);
+		rc = weir_stored_data_dir(a->launch->restore, m, &data_dir, err);
 	for (uint32_t f = 0; rc == 0 && f < m->file_cnt; f++) {
 		struct weir_data_name name = { 0 };
 
-		rc = weir_layout_data(&paths[f], chk_job.text, m->files[f].name, err);
+		rc = weir_layout_in(&paths[f], data_dir.text, m->files[f].name, err);
 		(void)weir_layout_parse_data_name(m->files[f].name, &name);
 		files[f] = (struct weir_snap_file){
 			.path = paths[f].text,

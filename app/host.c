@@ -126,11 +126,9 @@ open_core(struct weir_host *h, uint32_t c, struct weir_error *err)
 				       .seg_max = WEIR_HOST_SEGMENTS_MAX };
 	int rc;
 
-	if (h->opt.checkpoints || h->opt.files) {
-		rc = weir_io_open(&io, &h->io[c], c == 0 ? h->io_report : NULL, err);
-		if (rc != 0)
-			return weir_error_prefix(err, "file work of core %u", c);
-	}
+	rc = weir_io_open(&io, &h->io[c], c == 0 ? h->io_report : NULL, err);
+	if (rc != 0)
+		return weir_error_prefix(err, "file work of core %u", c);
 	rc = weir_region_map(plan->state_bytes_core, h->opt.huge, WEIR_REGION_NODE_ANY,
 			     &h->state[c], err);
 	if (rc != 0)
@@ -140,8 +138,8 @@ open_core(struct weir_host *h, uint32_t c, struct weir_error *err)
 	h->backend[c] = weir_backend_hash_open(&bc, err);
 	if (h->backend[c] == NULL)
 		return err->code;
-	if (!h->opt.checkpoints)
-		return 0;
+	/* Without checkpoints too: savepoints are asked for at any time. Untouched memory is none.
+	 */
 	h->staging[c] = aligned_alloc(WEIR_PAGE, STAGING_BYTES);
 	h->segs[c] = calloc(WEIR_HOST_SEGMENTS_MAX, sizeof(*h->segs[c]));
 	WEIR_ASSERT(h->staging[c] != NULL);

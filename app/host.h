@@ -22,8 +22,6 @@ struct weir_host_options {
 	const uint32_t *control_cpus;
 	uint32_t control_cnt;
 	uint32_t more_frames; /* than the plan has: restored in flight */
-	bool checkpoints;
-	bool files; /* a sink writes files or standard output */
 };
 
 /* A core's thread and what it tells the report. */

@@ -90,23 +90,33 @@ is_pending(json_t *entry)
 	return status == NULL || strcmp(status, "pending") == 0;
 }
 
+static json_int_t
+id_of(json_t *entry)
+{
+	return json_integer_value(json_object_get(entry, "id"));
+}
+
 void
 weir_report_checkpoint(struct weir_report *r, json_t *entry)
 {
-	const json_int_t id = json_integer_value(json_object_get(entry, "id"));
+	const json_int_t id = id_of(entry);
+	size_t at;
 
 	/* From the end: the newest are the ones that change. */
 	for (size_t i = json_array_size(r->checkpoints); i > 0; i--) {
 		json_t *old = json_array_get(r->checkpoints, i - 1);
 
-		if (json_integer_value(json_object_get(old, "id")) != id)
+		if (id_of(old) != id)
 			continue;
 		count(r, old, entry);
 		json_array_set(r->checkpoints, i - 1, entry);
 		return;
 	}
 	count(r, NULL, entry);
-	json_array_append(r->checkpoints, entry);
+	at = json_array_size(r->checkpoints);
+	while (at > 0 && id_of(json_array_get(r->checkpoints, at - 1)) > id)
+		at--; /* a savepoint may overtake a checkpoint */
+	json_array_insert(r->checkpoints, at, entry);
 	if (json_array_size(r->checkpoints) > WEIR_REPORT_CHECKPOINTS_MAX)
 		json_array_remove(r->checkpoints, 0);
 }

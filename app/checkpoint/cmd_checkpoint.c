@@ -114,16 +114,53 @@ list_job(struct listing *out, const char *job_dir, struct weir_error *err)
 	return rc;
 }
 
+/* One savepoint; what is damaged is listed as that. */
+static int
+list_savepoint(struct listing *out, const char *path, struct weir_error *err)
+{
+	struct weir_manifest *m;
+	int rc = weir_stored_read(path, &m, err);
+
+	if (rc == 0) {
+		list_good(out, m->job, m, path);
+		weir_manifest_destroy(m);
+	} else if (rc == WEIR_ERR_DATA) {
+		list_damaged(out, "-", 0, path, err);
+		rc = 0;
+	}
+	out->cnt++;
+	return rc;
+}
+
+static int
+list_savepoints(struct listing *out, const char *dir, struct weir_error *err)
+{
+	struct weir_stored_jobs names;
+	int rc = weir_stored_savepoints(dir, &names, err);
+
+	if (rc != 0)
+		return rc;
+	for (uint32_t i = 0; i < names.cnt && rc == 0; i++) {
+		struct weir_path path;
+
+		rc = weir_layout_in(&path, dir, names.name[i], err);
+		if (rc == 0)
+			rc = list_savepoint(out, path.text, err);
+	}
+	weir_stored_jobs_free(&names);
+	return rc;
+}
+
 static int
 list_all(struct listing *out, const char *dir, struct weir_error *err)
 {
 	struct weir_stored_jobs jobs;
 	struct weir_path job_dir;
 	uint32_t i;
-	int rc;
+	int rc = list_savepoints(out, dir, err);
 
-	if (weir_stored_is_job(dir))
-		return list_job(out, dir, err);
+	if (rc != 0 || weir_stored_is_job(dir))
+		return rc != 0 ? rc : list_job(out, dir, err);
 	rc = weir_stored_jobs(dir, &jobs, err);
 	if (rc != 0)
 		return rc;
@@ -179,16 +216,11 @@ static int
 load(const char *path, struct weir_path *chk, struct weir_path *data, struct weir_manifest **m,
      struct weir_error *err)
 {
-	struct weir_path job_dir;
 	int rc = resolve(path, chk, err);
 
 	if (rc == 0)
-		rc = weir_layout_parent(&job_dir, chk->text, err);
-	if (rc == 0)
-		rc = weir_layout_data_dir(data, job_dir.text, err);
-	if (rc == 0)
 		rc = weir_stored_read(chk->text, m, err);
-	return rc;
+	return rc == 0 ? weir_stored_data_dir(chk->text, *m, data, err) : rc;
 }
 
 int

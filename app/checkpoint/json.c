@@ -35,6 +35,12 @@ weir_checkpoint_kind(uint32_t kind)
 		return "manual";
 	case WEIR_MANIFEST_FINAL:
 		return "final";
+	case WEIR_MANIFEST_SAVEPOINT:
+		return "savepoint";
+	case WEIR_MANIFEST_SUSPEND:
+		return "suspend";
+	case WEIR_MANIFEST_DRAIN:
+		return "drain";
 	default:
 		return "unknown";
 	}

@@ -192,11 +192,25 @@ struct jobs_walk {
 };
 
 static int
+add_name(struct weir_stored_jobs *names, const char *name, struct weir_error *err)
+{
+	char **more = realloc(names->name, (names->cnt + 1) * sizeof(*more));
+
+	if (more == NULL)
+		return weir_fail(err, WEIR_ERR_FAILED, "out of memory");
+	names->name = more;
+	more[names->cnt] = strdup(name);
+	if (more[names->cnt] == NULL)
+		return weir_fail(err, WEIR_ERR_FAILED, "out of memory");
+	names->cnt++;
+	return 0;
+}
+
+static int
 add_job(void *arg, const char *name, struct weir_error *err)
 {
 	struct jobs_walk *walk = arg;
 	struct weir_path path;
-	char **more;
 	int rc;
 
 	if (!weir_layout_job_ok(name))
@@ -206,15 +220,24 @@ add_job(void *arg, const char *name, struct weir_error *err)
 		return rc;
 	if (!weir_stored_is_job(path.text))
 		return 0;
-	more = realloc(walk->jobs.name, (walk->jobs.cnt + 1) * sizeof(*more));
-	if (more == NULL)
-		return weir_fail(err, WEIR_ERR_FAILED, "out of memory");
-	walk->jobs.name = more;
-	more[walk->jobs.cnt] = strdup(name);
-	if (more[walk->jobs.cnt] == NULL)
-		return weir_fail(err, WEIR_ERR_FAILED, "out of memory");
-	walk->jobs.cnt++;
-	return 0;
+	return add_name(&walk->jobs, name, err);
+}
+
+static int
+add_savepoint(void *arg, const char *name, struct weir_error *err)
+{
+	struct jobs_walk *walk = arg;
+	struct weir_path path, manifest;
+	int rc;
+
+	if (strncmp(name, "savepoint-", 10) != 0)
+		return 0;
+	rc = weir_layout_in(&path, walk->dir, name, err);
+	if (rc == 0)
+		rc = weir_layout_manifest(&manifest, path.text, err);
+	if (rc != 0 || access(manifest.text, F_OK) != 0)
+		return rc; /* one that was given up */
+	return add_name(&walk->jobs, name, err);
 }
 
 static int
@@ -236,6 +259,22 @@ weir_stored_jobs(const char *dir, struct weir_stored_jobs *jobs, struct weir_err
 	if (walk.jobs.cnt > 1)
 		qsort(walk.jobs.name, walk.jobs.cnt, sizeof(*walk.jobs.name), by_text);
 	*jobs = walk.jobs;
+	return 0;
+}
+
+int
+weir_stored_savepoints(const char *dir, struct weir_stored_jobs *names, struct weir_error *err)
+{
+	struct jobs_walk walk = { .dir = dir };
+	const int rc = weir_stored_each(dir, add_savepoint, &walk, err);
+
+	if (rc != 0) {
+		weir_stored_jobs_free(&walk.jobs);
+		return rc;
+	}
+	if (walk.jobs.cnt > 1)
+		qsort(walk.jobs.name, walk.jobs.cnt, sizeof(*walk.jobs.name), by_text);
+	*names = walk.jobs;
 	return 0;
 }
 

@@ -13,11 +13,11 @@
 #include "drivers/store/store_priv.h"
 
 static int
-check_file(const char *job_dir, const struct weir_manifest_file *file, struct weir_error *err)
+check_file(const char *data_dir, const struct weir_manifest_file *file, struct weir_error *err)
 {
 	struct weir_path path;
 	struct stat st;
-	int rc = weir_layout_data(&path, job_dir, file->name, err);
+	int rc = weir_layout_in(&path, data_dir, file->name, err);
 
 	if (rc != 0)
 		return rc;
@@ -39,31 +39,53 @@ check_file(const char *job_dir, const struct weir_manifest_file *file, struct we
 	return 0;
 }
 
+int
+weir_stored_data_dir(const char *path, const struct weir_manifest *m, struct weir_path *data_dir,
+		     struct weir_error *err)
+{
+	struct weir_path job_dir;
+	int rc;
+
+	if (weir_manifest_is_savepoint(m->kind)) {
+		if (snprintf(data_dir->text, sizeof(data_dir->text), "%s", path) <
+		    (int)sizeof(data_dir->text))
+			return 0;
+		return weir_fail(err, WEIR_ERR_CONFIG, "%s: the path is too long", path);
+	}
+	rc = weir_layout_parent(&job_dir, path, err);
+	return rc == 0 ? weir_layout_data_dir(data_dir, job_dir.text, err) : rc;
+}
+
 static int
 check_files(const char *chk_dir, const struct weir_manifest *m, struct weir_error *err)
 {
-	struct weir_path job_dir;
+	struct weir_path data_dir;
 	uint32_t i;
-	int rc = weir_layout_parent(&job_dir, chk_dir, err);
+	int rc = weir_stored_data_dir(chk_dir, m, &data_dir, err);
 
 	for (i = 0; i < m->file_cnt && rc == 0; i++)
-		rc = check_file(job_dir.text, &m->files[i], err);
+		rc = check_file(data_dir.text, &m->files[i], err);
 	return rc;
 }
 
 static int
-decode(const char *path, uint64_t id, const uint8_t *bytes, size_t len, struct weir_manifest **m,
-       struct weir_error *err)
+decode(const char *path, const uint64_t *id, const uint8_t *bytes, size_t len,
+       struct weir_manifest **m, struct weir_error *err)
 {
 	struct weir_error own;
 	struct weir_manifest *read;
 
 	if (weir_manifest_decode(bytes, len, &read, &own) != 0)
 		return weir_fail(err, own.code, "%s: %s", path, own.text);
-	if (read->checkpoint_id != id) {
+	if (!weir_manifest_is_savepoint(read->kind) && id == NULL) {
+		weir_manifest_destroy(read);
+		return weir_fail(err, WEIR_ERR_NOINPUT,
+				 "%s is no savepoint, and a checkpoint is named chk-<n>", path);
+	}
+	if (!weir_manifest_is_savepoint(read->kind) && read->checkpoint_id != *id) {
 		weir_fail(err, WEIR_ERR_DATA,
 			  "%s: head: checkpoint %" PRIu64 " stands under the number %" PRIu64, path,
-			  read->checkpoint_id, id);
+			  read->checkpoint_id, *id);
 		weir_manifest_destroy(read);
 		return WEIR_ERR_DATA;
 	}
@@ -78,20 +100,19 @@ weir_stored_read_manifest(const char *chk_dir, struct weir_manifest **m, struct 
 	uint8_t *bytes;
 	uint64_t id;
 	size_t len;
+	bool numbered;
 	int rc = weir_layout_base(&path, chk_dir, err);
 
 	if (rc != 0)
 		return rc;
-	if (!weir_layout_parse_checkpoint(path.text, &id))
-		return weir_fail(err, WEIR_ERR_NOINPUT, "%s is no checkpoint: not named chk-<n>",
-				 chk_dir);
+	numbered = weir_layout_parse_checkpoint(path.text, &id);
 	rc = weir_layout_manifest(&path, chk_dir, err);
 	if (rc == 0)
 		rc = weir_stored_load(path.text, WEIR_MANIFEST_HEADER + WEIR_MANIFEST_BYTES_MAX,
 				      &bytes, &len, err);
 	if (rc != 0)
 		return rc;
-	rc = decode(path.text, id, bytes, len, m, err);
+	rc = decode(path.text, numbered ? &id : NULL, bytes, len, m, err);
 	free(bytes);
 	return rc;
 }
@@ -142,8 +163,10 @@ weir_stored_name_older(const char *chk_dir, struct weir_error *err)
 	struct weir_path job_dir, older;
 	uint64_t id;
 
-	if (weir_layout_parent(&job_dir, chk_dir, NULL) != 0)
-		return err->code;
+	if (weir_layout_parent(&job_dir, chk_dir, NULL) != 0 ||
+	    weir_layout_base(&older, chk_dir, NULL) != 0 ||
+	    !weir_layout_parse_checkpoint(older.text, &id))
+		return err->code; /* a savepoint has no older one */
 	id = older_id(job_dir.text, chk_dir);
 	if (id == 0)
 		snprintf(end, sizeof(err->text) - len, "; there is no older checkpoint");

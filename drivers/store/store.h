@@ -46,12 +46,20 @@ void weir_stored_jobs_free(struct weir_stored_jobs *jobs);
 bool weir_stored_is_job(const char *path);
 
 /*
- * The manifest of the checkpoint at chk_dir, checked as far as it goes without reading data files:
- * bytes and promises of the manifest, that it stands under its own number, and that every data file
- * is there with its length. *m is the caller's: weir_manifest_destroy.
+ * The manifest of the checkpoint or savepoint at chk_dir, checked as far as it goes without reading data files:
+ * bytes and promises of the manifest, that it stands under its own number (a savepoint may be
+ * called anything), and that every data file is there with its length. *m is the caller's: weir_manifest_destroy.
  */
 WEIR_MUST_USE int weir_stored_read(const char *chk_dir, struct weir_manifest **m,
 				   struct weir_error *err);
+
+/* Where the data files of the checkpoint or savepoint at path lie (S12). */
+WEIR_MUST_USE int weir_stored_data_dir(const char *path, const struct weir_manifest *m,
+				       struct weir_path *data_dir, struct weir_error *err);
+
+/* The savepoints in a directory, by name: owned, as weir_stored_jobs_free. */
+WEIR_MUST_USE int weir_stored_savepoints(const char *dir, struct weir_stored_jobs *names,
+					 struct weir_error *err);
 
 /*
  * R11: the newest checkpoint of a job's folder. None at all: 0 and *m NULL. If it is damaged it is

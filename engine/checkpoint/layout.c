@@ -79,6 +79,20 @@ weir_layout_data(struct weir_path *buf, const char *job_dir, const char *name,
 }
 
 int
+weir_layout_savepoint(struct weir_path *buf, const char *dir, uint64_t id, uint64_t random,
+		      struct weir_error *err)
+{
+	return format_path(buf, err, "%s/savepoint-%" PRIu64 "-%012" PRIx64, dir, id,
+			   random & UINT64_C(0xffffffffffff));
+}
+
+int
+weir_layout_in(struct weir_path *buf, const char *dir, const char *name, struct weir_error *err)
+{
+	return format_path(buf, err, "%s/%s", dir, name);
+}
+
+int
 weir_layout_counters(struct weir_path *buf, const char *job_dir, struct weir_error *err)
 {
 	return format_path(buf, err, "%s/counters", job_dir);

@@ -11,6 +11,10 @@
  *     chk-<n>/manifest               checkpoint n exists if and only if this file does
  *     chk-<n>/.manifest              the manifest under construction
  *     data/<attempt>-<n>-<core>.dat  data file of one core; used by n and by later checkpoints
+ *     control                        socket of the run under way (app/control)
+ *
+ *   <savepoint dir>/savepoint-<n>-<random>/    whole in itself: may be moved and renamed (S1)
+ *     manifest, .manifest, <attempt>-<n>-<core>.dat
  *
  * Numbers are decimal without leading zeros, so every name has one spelling.
  *
@@ -53,6 +57,11 @@ WEIR_MUST_USE int weir_layout_data_dir(struct weir_path *buf, const char *job_di
 				       struct weir_error *err);
 WEIR_MUST_USE int weir_layout_data(struct weir_path *buf, const char *job_dir, const char *name,
 				   struct weir_error *err);
+/* "<dir>/savepoint-<n>-<random>", random as 12 hex digits; and a file in a savepoint */
+WEIR_MUST_USE int weir_layout_savepoint(struct weir_path *buf, const char *dir, uint64_t id,
+					uint64_t random, struct weir_error *err);
+WEIR_MUST_USE int weir_layout_in(struct weir_path *buf, const char *dir, const char *name,
+				 struct weir_error *err);
 /* "<job_dir>/counters", "<job_dir>/run", "<job_dir>/lock" */
 WEIR_MUST_USE int weir_layout_counters(struct weir_path *buf, const char *job_dir,
 				       struct weir_error *err);

@@ -43,7 +43,17 @@ enum weir_manifest_kind {
 	WEIR_MANIFEST_PERIODIC = 1,
 	WEIR_MANIFEST_MANUAL = 2, /* asked for by somebody */
 	WEIR_MANIFEST_FINAL = 3,  /* at the end of a bounded job (T28) */
+	/* The following are self-contained: their data files lie beside the manifest (S1, S12). */
+	WEIR_MANIFEST_SAVEPOINT = 4,
+	WEIR_MANIFEST_SUSPEND = 5, /* the job was stopped with it (S4) */
+	WEIR_MANIFEST_DRAIN = 6,   /* the same, after its input had been ended */
 };
+
+static inline bool
+weir_manifest_is_savepoint(uint32_t kind)
+{
+	return kind >= WEIR_MANIFEST_SAVEPOINT;
+}
 
 /* Any bytes; NULL only if len is 0. */
 struct weir_blob {
@@ -157,7 +167,7 @@ struct weir_manifest_edge {
 
 /* A data file. */
 struct weir_manifest_file {
-	const char *name; /* in <dir>/<job>/data */
+	const char *name; /* in <dir>/<job>/data; of a savepoint, in its directory */
 	uint64_t length;  /* bytes */
 };
 

@@ -98,7 +98,7 @@ check_head(struct check *c)
 		return bad(c, "attempt is 0");
 	if (m->checkpoint_id == 0)
 		return bad(c, "checkpoint id is 0");
-	if (m->kind < WEIR_MANIFEST_PERIODIC || m->kind > WEIR_MANIFEST_FINAL)
+	if (m->kind < WEIR_MANIFEST_PERIODIC || m->kind > WEIR_MANIFEST_DRAIN)
 		return bad(c, "unknown kind %" PRIu32, m->kind);
 	if (m->max_parallelism == 0 || m->max_parallelism > MAX_PARALLELISM_MAX ||
 	    (m->max_parallelism & (m->max_parallelism - 1)) != 0)

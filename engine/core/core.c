@@ -24,10 +24,11 @@ begin(struct weir_core *core, uint64_t id)
 	const struct weir_data_name name = { .attempt = core->attempt,
 					     .checkpoint_id = id,
 					     .core = core->idx };
+	const struct weir_savepoint_order *order = weir_savepoint_orders_find(core->orders, id);
 
 	weir_layout_data_name(core->file.name, &name);
-	snprintf(core->snap_path, sizeof(core->snap_path), "%s/%s", core->data_dir,
-		 core->file.name);
+	snprintf(core->snap_path, sizeof(core->snap_path), "%s/%s",
+		 order != NULL ? order->dir : core->data_dir, core->file.name);
 	core->snap->begin(core->writer, core->snap_path, core->job_hash, core->attempt, id,
 			  core->idx);
 	core->snap_id = id;

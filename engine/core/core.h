@@ -16,6 +16,7 @@
  */
 
 #include "engine/checkpoint/layout.h"
+#include "engine/core/savepoint.h"
 #include "engine/core/task.h"
 #include "engine/state/snapshot.h"
 
@@ -52,7 +53,6 @@ struct weir_core {
 	int64_t (*clock)(void); /* for parts of a turn that are measured; may be the turn's own time
 				   in a simulation */
 	int64_t linger_ns;
-	bool checkpoints;
 
 	/* Data file. */
 	const struct weir_snapshot_ops *snap;
@@ -61,8 +61,9 @@ struct weir_core {
 	uint64_t snap_id;
 	uint64_t attempt;
 	uint64_t job_hash;
-	const char *data_dir; /* borrowed */
-	char snap_path[1024];
+	const char *data_dir; /* borrowed; NULL: no checkpoints, but savepoints */
+	const struct weir_savepoint_orders *orders;
+	char snap_path[WEIR_PATH_MAX + WEIR_DATA_NAME_MAX + 1];
 	struct weir_core_file file;
 	struct weir_segment *segments; /* room for the copy */
 	uint32_t segment_max;

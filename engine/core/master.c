@@ -73,6 +73,10 @@ need_storage(struct weir_master *m, const struct weir_coord_update *u)
 	struct weir_coord_event ev = { .kind = WEIR_COORD_STORAGE_ANSWER };
 
 	weir_master_checkpoint_begun(m, weir_master_checkpoint_new(m, u->id));
+	if (u->storage.savepoint) {
+		weir_master_savepoint_storage(m, u->id);
+		return;
+	}
 	ev.answer.id = u->id;
 	weir_master_event(m, &ev);
 }
@@ -99,6 +103,7 @@ trigger(struct weir_master *m, const struct weir_coord_update *u)
 {
 	struct weir_master_checkpoint *c = weir_master_find(m, u->id);
 
+	c->sent = true;
 	c->triggered_ns = m->now_ns;
 	for (uint32_t i = 0; i < u->trigger.to.cnt; i++)
 		weir_master_post_task(
@@ -135,13 +140,20 @@ tell(struct weir_master *m, const struct weir_coord_attempts *to, enum weir_mail
 static void
 fail_job(struct weir_master *m, const struct weir_coord_update *u)
 {
+	const struct weir_master_checkpoint *c = weir_master_find(m, u->id);
 	struct weir_error err;
 
-	weir_fail(&err, WEIR_ERR_FAILED,
-		  "checkpoint failures are above checkpoint.tolerable-failures (%u): %s%s%s",
-		  m->cfg.tolerable_failures, weir_reason_text(u->fail.reason),
-		  m->decline.code != WEIR_OK ? ": " : "",
-		  m->decline.code != WEIR_OK ? m->decline.text : "");
+	if (c != NULL && weir_request_is_sync(c->kind)) /* K13 */
+		weir_fail(&err, WEIR_ERR_FAILED, "the savepoint to stop with failed: %s%s%s",
+			  weir_reason_text(u->fail.reason), m->decline.code != WEIR_OK ? ": " : "",
+			  m->decline.code != WEIR_OK ? m->decline.text : "");
+	else
+		weir_fail(
+			&err, WEIR_ERR_FAILED,
+			"checkpoint failures are above checkpoint.tolerable-failures (%u): %s%s%s",
+			m->cfg.tolerable_failures, weir_reason_text(u->fail.reason),
+			m->decline.code != WEIR_OK ? ": " : "",
+			m->decline.code != WEIR_OK ? m->decline.text : "");
 	if (m->decline.code != WEIR_OK)
 		err.code = m->decline.code;
 	weir_master_fail(m, &err);
@@ -181,6 +193,9 @@ do_update(struct weir_master *m, const struct weir_coord_update *u)
 		break;
 	case WEIR_COORD_DO_DELETE:
 		weir_master_delete(m, u->id, u->files.list, u->files.cnt, true);
+		break;
+	case WEIR_COORD_DO_DROP_LOCATION:
+		weir_master_delete(m, u->id, NULL, 0, false);
 		break;
 	case WEIR_COORD_DO_DISCARD:
 		weir_master_delete(m, 0, u->files.list, u->files.cnt, false);
@@ -263,8 +278,9 @@ create_coordinator(struct weir_master *m)
 	struct weir_coord_vertex vertex[WEIR_OPERATORS_MAX * 2];
 	struct weir_coord_edge edge[WEIR_OPERATORS_MAX * 4];
 	struct weir_coordinator_config cc = {
-		.interval_ms =
-			m->cfg.interval_ns > 0 ? to_ms(m->cfg.interval_ns) : WEIR_COORD_NO_INTERVAL,
+		.interval_ms = m->cfg.interval_ns > 0 && m->cfg.job_dir != NULL
+				       ? to_ms(m->cfg.interval_ns)
+				       : WEIR_COORD_NO_INTERVAL,
 		.backlog_interval_ms = WEIR_COORD_NO_INTERVAL,
 		.min_pause_ms = to_ms(m->cfg.min_pause_ns),
 		.timeout_ms = to_ms(m->cfg.timeout_ns),
@@ -377,7 +393,7 @@ weir_master_create(const struct weir_master_config *config, int64_t now_ns, int6
 						    .stamp_ns = weir_enumerator_hold(
 							    &config->enumerators[i]) });
 	}
-	if (config->job_dir == NULL)
+	if (config->io == NULL)
 		return m;
 	create_coordinator(m);
 	recover(m);
@@ -436,23 +452,25 @@ static void
 step_end(struct weir_master *m)
 {
 	const uint32_t all = m->cfg.rt->cfg.plan->subtask_cnt;
+	const bool on = m->coord != NULL && m->cfg.job_dir != NULL;
 	struct weir_coord_event ev = { .kind = WEIR_COORD_REQUEST };
 
-	if (!all_ended(m) || m->end != WEIR_END_NOT_YET)
+	/* What stops with a savepoint needs no other end (S4). */
+	if (!all_ended(m) || m->end != WEIR_END_NOT_YET || m->stop != WEIR_REQUEST_CHECKPOINT)
 		return;
-	if (m->coord != NULL && !m->final_asked && !m->covered && m->finished_cnt < all) {
+	if (on && !m->final_asked && !m->covered && m->finished_cnt < all) {
 		m->final_asked = true;
 		ev.request.number = m->final_request = ++m->request_cnt;
 		ev.request.kind = WEIR_REQUEST_CHECKPOINT;
 		weir_master_event(m, &ev);
 	}
-	if (m->coord == NULL && !m->final_asked) {
+	if (!on && !m->final_asked) {
 		m->final_asked = true;
 		for (uint32_t i = 0; i < all; i++)
 			weir_master_post_task(m, i,
 					      (struct weir_mail){ .kind = WEIR_MAIL_PRECOMMIT });
 	}
-	if (m->coord == NULL && !m->committing && m->precommitted_cnt == all) {
+	if (!on && !m->committing && m->precommitted_cnt == all) {
 		m->committing = true;
 		for (uint32_t i = 0; i < all; i++)
 			weir_master_post_task(m, i, (struct weir_mail){ .kind = WEIR_MAIL_COMMIT });
@@ -487,7 +505,8 @@ weir_master_step(struct weir_master *m, int64_t now_ns, int64_t wall_ns)
 	}
 	step_end(m);
 	if (m->end == WEIR_END_NOT_YET && m->finished_cnt == m->cfg.rt->cfg.plan->subtask_cnt) {
-		m->end = WEIR_END_FINISHED;
+		m->end = m->stop == WEIR_REQUEST_SUSPEND && m->stop_id != 0 ? WEIR_END_SUSPENDED
+									    : WEIR_END_FINISHED;
 		job_over(m, WEIR_COORD_JOB_FINISHED);
 		any = true;
 	}

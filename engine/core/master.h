@@ -22,7 +22,13 @@
 #include "engine/core/enumerator.h"
 #include "engine/core/runtime.h"
 
-enum weir_master_end { WEIR_END_NOT_YET, WEIR_END_FINISHED, WEIR_END_FAILED, WEIR_END_CANCELED };
+enum weir_master_end {
+	WEIR_END_NOT_YET,
+	WEIR_END_FINISHED,
+	WEIR_END_FAILED,
+	WEIR_END_CANCELED,
+	WEIR_END_SUSPENDED, /* stopped with a savepoint, where its input was (S4) */
+};
 
 /* One checkpoint, for report and progress; texts stand for ever. */
 struct weir_checkpoint_done {
@@ -44,8 +50,8 @@ struct weir_master_config {
 	struct weir_runtime *rt;
 	struct weir_enumerator *enumerators; /* one per source operator */
 	uint32_t enumerator_cnt;
-	struct weir_io *io;  /* NULL: checkpoints off */
-	const char *job_dir; /* <dir>/<job>; NULL: checkpoints off */
+	struct weir_io *io;  /* NULL: neither checkpoints nor savepoints */
+	const char *job_dir; /* <dir>/<job>; NULL: checkpoints off, only savepoints */
 	const char *job;
 	const char *run_id;
 	uint64_t next_id; /* C20: first id that may be given */
@@ -80,6 +86,7 @@ struct weir_master_outcome {
 	enum weir_reason reason; /* NONE: the checkpoint is complete */
 	uint64_t id;		 /* of the checkpoint; 0: it had not got so far */
 	const char *path;	 /* where the complete one lies; NULL if it failed */
+	int code;		 /* WEIR_ERR_ of why, 0: none */
 	const char *why;	 /* more about a failure, for people; "" if there is no more */
 };
 
@@ -110,7 +117,8 @@ bool weir_master_step(struct weir_master *m, int64_t now_ns, int64_t wall_ns);
 int64_t weir_master_due_ns(const struct weir_master *m);
 
 /*
- * Ask for it. A job without checkpoints, and one that is about to end, refuses. The same request
+ * Ask for it. A job without checkpoints (it takes savepoints), and one that is about to end or to
+ * stop, refuses. The same request
  * made twice is two requests: who promises to do it once per request id keeps the ids.
  */
 void weir_master_request(struct weir_master *m, const struct weir_master_request *request);

@@ -51,14 +51,27 @@ chain_add(struct weir_master_chain *c, enum weir_io_kind kind)
 	return &c->step[c->step_cnt++];
 }
 
+/* The folder of checkpoint or savepoint id. */
+static void
+place_of(const struct weir_master *m, uint64_t id, char place[static WEIR_MASTER_PATH])
+{
+	const char *dir = weir_master_savepoint_dir(m, id);
+
+	if (dir != NULL)
+		snprintf(place, WEIR_MASTER_PATH, "%s", dir);
+	else
+		snprintf(place, WEIR_MASTER_PATH, "%s/chk-%llu", m->cfg.job_dir,
+			 (unsigned long long)id);
+}
+
 static void
 chain_path(const struct weir_master *m, struct weir_master_chain *c, enum weir_io_kind kind,
 	   uint64_t id, const char *name)
 {
 	struct weir_chain_step *s = chain_add(c, kind);
 
-	snprintf(s->path, sizeof(s->path), "%s/chk-%llu%s", m->cfg.job_dir, (unsigned long long)id,
-		 name);
+	place_of(m, id, s->path);
+	snprintf(s->path + strlen(s->path), sizeof(s->path) - strlen(s->path), "%s", name);
 }
 
 static void
@@ -67,6 +80,25 @@ chain_dir(const struct weir_master *m, struct weir_master_chain *c, const char *
 	struct weir_chain_step *s = chain_add(c, WEIR_IO_FSYNC_DIR);
 
 	snprintf(s->path, sizeof(s->path), "%s%s", m->cfg.job_dir, name);
+}
+
+static void
+answer_storage(struct weir_master *m, uint64_t id, bool made)
+{
+	struct weir_coord_event ev = { .kind = WEIR_COORD_STORAGE_ANSWER };
+
+	ev.answer.id = id;
+	ev.answer.location = id;
+	ev.answer.result = made ? WEIR_COORD_OK : WEIR_COORD_FAILED_IO;
+	weir_master_event(m, &ev);
+}
+
+void
+weir_master_make_storage(struct weir_master *m, uint64_t id, const char *dir)
+{
+	struct weir_master_chain *chain = chain_new(m, WEIR_CHAIN_STORAGE, id);
+
+	snprintf(chain_add(chain, WEIR_IO_MKDIR)->path, WEIR_MASTER_PATH, "%s", dir);
 }
 
 static void
@@ -113,6 +145,8 @@ weir_master_settle_doubts(struct weir_master *m, uint64_t id)
 void
 weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *c)
 {
+	const struct weir_savepoint_order *order =
+		weir_savepoint_orders_find(&m->cfg.rt->orders, c->id);
 	struct weir_error err;
 	struct weir_master_chain *chain;
 	struct weir_chain_step *s;
@@ -128,7 +162,10 @@ weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *c)
 	chain = chain_new(m, WEIR_CHAIN_FINALIZE, c->id);
 	chain->bytes = bytes;
 	chain->len = len;
-	chain_dir(m, chain, "/data");
+	if (order == NULL)
+		chain_dir(m, chain, "/data");
+	else
+		chain_path(m, chain, WEIR_IO_FSYNC_DIR, c->id, "");
 	chain_path(m, chain, WEIR_IO_MKDIR, c->id, "");
 	chain_path(m, chain, WEIR_IO_OPEN_NEW, c->id, "/.manifest");
 	chain_add(chain, WEIR_IO_WRITE);
@@ -137,10 +174,14 @@ weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *c)
 	chain_add(chain, WEIR_IO_CLOSE);
 	chain_path(m, chain, WEIR_IO_RENAME, c->id, "/.manifest");
 	s = &chain->step[chain->step_cnt - 1];
-	snprintf(s->path2, sizeof(s->path2), "%s/chk-%llu/manifest", m->cfg.job_dir,
-		 (unsigned long long)c->id);
+	place_of(m, c->id, s->path2);
+	snprintf(s->path2 + strlen(s->path2), sizeof(s->path2) - strlen(s->path2), "/manifest");
 	chain_path(m, chain, WEIR_IO_FSYNC_DIR, c->id, "");
-	chain_dir(m, chain, "");
+	if (order == NULL)
+		chain_dir(m, chain, "");
+	else
+		snprintf(chain_add(chain, WEIR_IO_FSYNC_DIR)->path, WEIR_MASTER_PATH, "%s",
+			 order->parent);
 }
 
 void
@@ -148,6 +189,7 @@ weir_master_delete(struct weir_master *m, uint64_t id, const uint64_t *files, ui
 		   bool answer)
 {
 	struct weir_master_chain *chain = chain_new(m, WEIR_CHAIN_DELETE, id);
+	const char *dir = id != 0 ? weir_master_savepoint_dir(m, id) : NULL;
 
 	chain->answer = answer;
 	if (id != 0) {
@@ -157,16 +199,23 @@ weir_master_delete(struct weir_master *m, uint64_t id, const uint64_t *files, ui
 		chain_path(m, chain, WEIR_IO_UNLINK, id, "/.manifest");
 		/* A power loss must not bring it back after its data files. */
 		chain_path(m, chain, WEIR_IO_FSYNC_DIR, id, "");
-		chain_path(m, chain, WEIR_IO_UNLINK, id, "");
+		if (dir == NULL)
+			chain_path(m, chain, WEIR_IO_UNLINK, id, "");
 		chain->proof = chain->step_cnt - 1;
 	}
 	for (uint32_t i = 0; i < cnt; i++) {
 		struct weir_chain_step *s = chain_add(chain, WEIR_IO_UNLINK);
 
 		WEIR_ASSERT(files[i] < m->file_cnt);
-		snprintf(s->path, sizeof(s->path), "%s/data/%s", m->cfg.job_dir,
-			 m->file[files[i]].name);
+		if (m->file[files[i]].dir != NULL)
+			snprintf(s->path, sizeof(s->path), "%s/%s", m->file[files[i]].dir,
+				 m->file[files[i]].name);
+		else
+			snprintf(s->path, sizeof(s->path), "%s/data/%s", m->cfg.job_dir,
+				 m->file[files[i]].name);
 	}
+	if (dir != NULL)
+		chain_path(m, chain, WEIR_IO_UNLINK, id, ""); /* it holds its files */
 }
 
 static void
@@ -194,7 +243,12 @@ chain_end(struct weir_master *m, struct weir_master_chain *c, int64_t result)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
-	if (c->kind == WEIR_CHAIN_FINALIZE) {
+	if (c->kind == WEIR_CHAIN_STORAGE) {
+		if (result < 0)
+			weir_fail(&m->decline, WEIR_ERR_IO, "%s: %s", c->step[c->at].path,
+				  strerror((int)-result));
+		answer_storage(m, c->id, result >= 0);
+	} else if (c->kind == WEIR_CHAIN_FINALIZE) {
 		/* From the rename on nobody knows whether the manifest is there (K7). */
 		const bool renamed =
 			c->at < c->step_cnt &&
@@ -226,7 +280,7 @@ chain_done(struct weir_master *m, struct weir_master_chain *c)
 	const int64_t result = c->req.result;
 
 	c->busy = false;
-	if (result < 0 && c->kind == WEIR_CHAIN_FINALIZE) {
+	if (result < 0 && c->kind != WEIR_CHAIN_DELETE) {
 		chain_end(m, c, result);
 		return;
 	}

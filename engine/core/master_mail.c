@@ -100,9 +100,10 @@ static void
 take_file(struct weir_master *m, struct weir_core_file *f)
 {
 	struct weir_master_checkpoint *c = weir_master_find(m, f->checkpoint);
+	const uint64_t number = weir_master_add_file(m, f->name, f->bytes);
 
+	m->file[number].dir = weir_master_savepoint_dir(m, f->checkpoint);
 	if (c != NULL) {
-		const uint64_t number = weir_master_add_file(m, f->name, f->bytes);
 		struct weir_manifest_segment *seg = calloc(f->segment_cnt + 1, sizeof(*seg));
 
 		WEIR_ASSERT(seg != NULL);
@@ -115,8 +116,6 @@ take_file(struct weir_master *m, struct weir_core_file *f)
 		c->bytes += f->bytes;
 	} else {
 		/* Its checkpoint was given up meanwhile: nothing will ever name it. */
-		const uint64_t number = weir_master_add_file(m, f->name, f->bytes);
-
 		weir_master_delete(m, 0, &number, 1, false);
 	}
 	/* F2: pairs with F1; the list is copied, the core may begin another file. */
@@ -135,6 +134,7 @@ delete_left(struct weir_master *m, uint32_t core, uint64_t id)
 
 	weir_layout_data_name(text, &name);
 	number = weir_master_add_file(m, text, 0);
+	m->file[number].dir = weir_master_savepoint_dir(m, id);
 	weir_master_delete(m, 0, &number, 1, false);
 }
 

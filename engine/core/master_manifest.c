@@ -278,6 +278,25 @@ put_operator(struct weir_master *m, struct pool *pool, const struct weir_master_
 		}
 }
 
+static enum weir_manifest_kind
+kind_of(const struct weir_master_checkpoint *c)
+{
+	switch (c->kind) {
+	case WEIR_REQUEST_SAVEPOINT:
+		return WEIR_MANIFEST_SAVEPOINT;
+	case WEIR_REQUEST_SUSPEND:
+		return WEIR_MANIFEST_SUSPEND;
+	case WEIR_REQUEST_DRAIN:
+		return WEIR_MANIFEST_DRAIN;
+	case WEIR_REQUEST_CHECKPOINT:
+	case WEIR_REQUEST_FULL:
+		break;
+	}
+	return c->final	     ? WEIR_MANIFEST_FINAL
+	       : c->periodic ? WEIR_MANIFEST_PERIODIC
+			     : WEIR_MANIFEST_MANUAL;
+}
+
 int
 weir_master_manifest(struct weir_master *m, struct weir_master_checkpoint *c, uint8_t **bytes,
 		     size_t *len, struct weir_error *err)
@@ -289,9 +308,7 @@ weir_master_manifest(struct weir_master *m, struct weir_master_checkpoint *c, ui
 				     .run_id = m->cfg.run_id,
 				     .attempt = m->cfg.rt->cfg.attempt,
 				     .checkpoint_id = c->id,
-				     .kind = c->final	   ? WEIR_MANIFEST_FINAL
-					     : c->periodic ? WEIR_MANIFEST_PERIODIC
-							   : WEIR_MANIFEST_MANUAL,
+				     .kind = kind_of(c),
 				     .max_parallelism = plan->max_parallelism,
 				     .trigger_ns = c->trigger_wall_ns,
 				     .at_least_once = m->cfg.at_least_once };

@@ -11,6 +11,7 @@
  */
 struct weir_master_file {
 	char *name;
+	const char *dir; /* of a savepoint, borrowed; NULL: the job's data folder */
 	uint64_t bytes;
 };
 
@@ -21,6 +22,7 @@ struct weir_master_checkpoint {
 	enum weir_request_kind kind;
 	bool final;
 	bool periodic;
+	bool sent; /* sources have been told to begin */
 	int64_t trigger_ns, trigger_wall_ns, triggered_ns;
 	uint64_t *file;	 /* per core: number + 1; 0: none */
 	bool *file_told; /* per core: the coordinator knows of it, and has it deleted */
@@ -64,7 +66,7 @@ struct weir_master_doubt {
 };
 
 /* A sequence of file work, one request after the other. */
-enum weir_chain_kind { WEIR_CHAIN_FINALIZE, WEIR_CHAIN_DELETE };
+enum weir_chain_kind { WEIR_CHAIN_STORAGE, WEIR_CHAIN_FINALIZE, WEIR_CHAIN_DELETE };
 
 struct weir_chain_step {
 	enum weir_io_kind kind;
@@ -110,7 +112,9 @@ struct weir_master {
 	bool covered; /* a checkpoint holds the end of all tasks */
 	bool job_running;
 	bool committing;
-	bool stopping;
+	enum weir_request_kind
+		stop;	  /* SUSPEND or DRAIN while a stop is under way, else CHECKPOINT */
+	uint64_t stop_id; /* its savepoint, which is complete; 0: not yet */
 	enum weir_master_end end;
 	struct weir_error error;
 	struct weir_error decline; /* text of the last failed snapshot */
@@ -139,6 +143,15 @@ void weir_master_promise(struct weir_master *m, uint64_t number, uint64_t id,
 /* Whoever still waits hears that the job is over. */
 void weir_master_fail_asks(struct weir_master *m, enum weir_reason reason);
 
+/* master_savepoint.c */
+/* The coordinator prepares savepoint id: give the order, make its directory. */
+void weir_master_savepoint_storage(struct weir_master *m, uint64_t id);
+/* Where everything of id lies; NULL: it is no savepoint of this attempt. */
+const char *weir_master_savepoint_dir(const struct weir_master *m, uint64_t id);
+/* A request with the kind of a savepoint has ended; NONE: id is complete. */
+void weir_master_savepoint_over(struct weir_master *m, enum weir_request_kind kind, uint64_t id,
+				enum weir_reason reason);
+
 /* master_mail.c */
 struct weir_task_ack *weir_master_ack_new(const struct weir_master *m, uint32_t task);
 void weir_master_ack_free(struct weir_task_ack *a);
@@ -153,6 +166,8 @@ WEIR_MUST_USE int weir_master_manifest(struct weir_master *m, struct weir_master
 
 /* master_files.c */
 uint64_t weir_master_add_file(struct weir_master *m, const char *name, uint64_t bytes);
+/* Make the directory of savepoint id; answers the coordinator. */
+void weir_master_make_storage(struct weir_master *m, uint64_t id, const char *dir);
 void weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *c);
 void weir_master_delete(struct weir_master *m, uint64_t id, const uint64_t *files, uint32_t cnt,
 			bool answer);

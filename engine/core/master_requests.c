@@ -35,19 +35,30 @@ weir_master_promise(struct weir_master *m, uint64_t number, uint64_t id, enum we
 {
 	struct weir_master_ask *ask = find_ask(m, number);
 	struct weir_master_outcome outcome = { .reason = reason, .id = id, .why = "" };
+	enum weir_request_kind kind;
 	char path[WEIR_MASTER_PATH];
 
 	if (number == m->final_request && reason != WEIR_REASON_NONE)
 		m->final_asked = false; /* the last checkpoint is asked for again */
 	if (ask == NULL)
 		return;
-	if (reason == WEIR_REASON_NONE) {
+	kind = ask->request.kind;
+	if (weir_request_is_sync(kind) && reason == WEIR_REASON_NONE)
+		m->stop_id = id;
+	else if (weir_request_is_sync(kind))
+		m->stop = WEIR_REQUEST_CHECKPOINT; /* S4: the job goes on */
+	if (reason == WEIR_REASON_NONE && weir_request_is_savepoint(kind)) {
+		outcome.path = weir_master_savepoint_dir(m, id);
+	} else if (reason == WEIR_REASON_NONE) {
 		snprintf(path, sizeof(path), "%s/chk-%llu", m->cfg.job_dir, (unsigned long long)id);
 		outcome.path = path;
 	} else if (weir_reason_counts(reason) && m->decline.code != WEIR_OK) {
 		outcome.why = m->decline.text;
+		outcome.code = m->decline.code;
 	}
 	answer(m, ask, &outcome);
+	if (weir_request_is_savepoint(kind))
+		weir_master_savepoint_over(m, kind, id, reason);
 }
 
 void
@@ -63,12 +74,13 @@ weir_master_fail_asks(struct weir_master *m, enum weir_reason reason)
 static const char *
 refusal(const struct weir_master *m, const struct weir_master_request *request)
 {
-	if (m->coord == NULL)
+	if (m->coord == NULL ||
+	    (m->cfg.job_dir == NULL && !weir_request_is_savepoint(request->kind)))
 		return "checkpoints are off";
 	if (m->end != WEIR_END_NOT_YET)
 		return "the job is ending";
-	if (weir_request_is_savepoint(request->kind))
-		return "savepoints are not supported yet";
+	if (m->stop != WEIR_REQUEST_CHECKPOINT)
+		return "the job is being stopped";
 	return NULL;
 }
 
@@ -95,6 +107,8 @@ weir_master_request(struct weir_master *m, const struct weir_master_request *req
 			       .reason = WEIR_REASON_NOT_ALL_REQUIRED_TASKS_RUNNING, .why = why });
 		return;
 	}
+	if (weir_request_is_sync(request->kind))
+		m->stop = request->kind;
 	ev.request.number = ask->number;
 	ev.request.kind = request->kind;
 	weir_master_event(m, &ev);

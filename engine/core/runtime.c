@@ -71,14 +71,14 @@ make_cores(struct weir_runtime *rt)
 		core->backend = d->backend(d->arg, c);
 		core->clock = d->clock;
 		core->linger_ns = rt->cfg.linger_ns;
-		core->checkpoints = rt->cfg.data_dir != NULL;
 		core->snap = d->snap;
 		core->attempt = rt->cfg.attempt;
 		core->job_hash = rt->cfg.job_hash;
 		core->data_dir = rt->cfg.data_dir;
+		core->orders = &rt->orders;
 		core->segment_max = rt->cfg.segment_max;
-		if (core->checkpoints) {
-			core->writer = d->writer(d->arg, c);
+		core->writer = d->writer(d->arg, c);
+		if (core->writer != NULL) {
 			core->segments = weir_runtime_take(rt, rt->cfg.segment_max *
 								       sizeof(*core->segments));
 		}
@@ -450,6 +450,7 @@ weir_runtime_destroy(struct weir_runtime *rt)
 			close_task(&rt->tasks[i]);
 	if (rt->data != NULL)
 		drain_lanes(rt);
+	weir_savepoint_orders_fini(&rt->orders);
 	weir_recovery_drain(rt->cfg.recovery, &rt->cores[0].pool);
 	for (uint32_t c = 0; c < rt->cfg.plan->core_cnt; c++)
 		weir_frame_pool_drain(&rt->cores[c].pool);

@@ -37,7 +37,7 @@ struct weir_runtime_config {
 	const char *job_name;
 	uint64_t attempt;
 	uint64_t job_hash;
-	const char *data_dir; /* NULL: checkpoints off */
+	const char *data_dir; /* NULL: checkpoints off; savepoints there are all the same */
 	enum weir_sink_mode sink_mode;
 	const char *output_dir;
 	uint64_t rate, sink_rate; /* rows per second, all subtasks; 0: unlimited */
@@ -64,7 +64,8 @@ struct weir_runtime {
 	struct weir_event *events; /* WEIR_TASK_EVENTS per task */
 	_Atomic uint16_t *refs;
 	struct weir_operator_ctx *ctx; /* all instances */
-	void **owned;		       /* to be freed */
+	struct weir_savepoint_orders orders;
+	void **owned; /* to be freed */
 	uint32_t owned_cnt, owned_cap;
 };
 

@@ -129,10 +129,13 @@ weir_task_turn(struct weir_task *t, int64_t now_ns, uint64_t *rows)
 	if (WEIR_UNLIKELY(t->cancel_owed != 0))
 		(void)weir_task_pay_cancel(t);
 	events = weir_task_poll_events(t);
-	if (t->asked_cnt > 0 && t->work == WEIR_WORK_NONE && !t->triggered)
+	if (t->asked_cnt > 0 && t->hold == 0 && t->work == WEIR_WORK_NONE && !t->triggered &&
+	    !weir_task_drains_first(t, t->asked[0].id))
 		take_asked(t, now_ns);
 	if (t->triggered && t->work == WEIR_WORK_NONE)
 		weir_task_work_start(t, WEIR_WORK_FLUSH);
+	if (t->hold != 0)
+		return blocked ? WEIR_REGIME_BACK_PRESSURED : WEIR_REGIME_IDLE;
 	if (t->work != WEIR_WORK_NONE) {
 		if (t->work == WEIR_WORK_FLUSH || !weir_task_full(&t->host))
 			weir_task_work(t);

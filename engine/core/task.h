@@ -184,7 +184,8 @@ struct weir_task {
 	uint32_t ack_next;
 	uint64_t final_snapshot; /* first snapshot that covers everything; 0: none yet */
 	bool covered;		 /* it is complete: the task may close */
-	bool precommit;		 /* checkpoints off: asked to make its output durable */
+	uint64_t hold;	/* the savepoint after whose snapshot it waits for its end (S4); 0: none */
+	bool precommit; /* checkpoints off: asked to make its output durable */
 	bool precommit_said;
 	bool want_said, end_said, finished_said;
 	bool restored_ended; /* the snapshot that it came from had all rows through */

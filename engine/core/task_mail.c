@@ -75,8 +75,10 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 		if (t->state == WEIR_TASK_FINAL && t->final_snapshot != 0 &&
 		    m->id >= t->final_snapshot)
 			t->covered = true;
+		weir_task_suspend(t, m->id);
 		break;
 	case WEIR_MAIL_ABORT:
+		weir_task_release(t, m->id);
 		abort_id(t, m->id, now_ns);
 		break;
 	case WEIR_MAIL_SPLIT:
@@ -97,7 +99,7 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 		break;
 	case WEIR_MAIL_COMMIT:
 		if (t->sink != NULL)
-			weir_text_sink_commit(t->sink, 0);
+			weir_text_sink_commit(t->sink, UINT64_MAX); /* those of savepoints too */
 		t->covered = true;
 		break;
 	default:

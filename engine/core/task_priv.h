@@ -52,6 +52,14 @@ void weir_task_each_overdraft(struct weir_task *task, uint64_t id,
 enum weir_regime weir_task_poll_channels(struct weir_task *task, uint64_t *rows);
 enum weir_regime weir_task_poll_source(struct weir_task *task, uint64_t *rows);
 
+/* task_stop.c: is this the trigger of a drain, and the data not yet at its end? Ends it (S4). */
+bool weir_task_drains_first(struct weir_task *task, uint64_t id);
+/* task_stop.c: the snapshot of id is taken: if the job is to be suspended with it, nothing is read
+ * from now on; then id is complete: the task is over; or it has been given up: the task goes on. */
+void weir_task_hold(struct weir_task *task, uint64_t id);
+void weir_task_suspend(struct weir_task *task, uint64_t id);
+void weir_task_release(struct weir_task *task, uint64_t id);
+
 /* task_end.c: all input has come; then, turn by turn, what is left to do. */
 void weir_task_end(struct weir_task *task);
 void weir_task_step_end(struct weir_task *task);

@@ -227,6 +227,7 @@ weir_task_snapshot(struct weir_task *t, int64_t now_ns)
 		freeze(t);
 	if (t->state == WEIR_TASK_FINAL && t->final_snapshot == 0)
 		t->final_snapshot = u->id;
+	weir_task_hold(t, u->id);
 	a->frozen_ns = t->core->clock();
 	return true;
 }

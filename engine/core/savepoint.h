@@ -1,0 +1,41 @@
+#ifndef WEIR_ENGINE_CORE_SAVEPOINT_H
+#define WEIR_ENGINE_CORE_SAVEPOINT_H
+
+/*
+ * Orders of savepoints: what cores and tasks have to know of a savepoint besides its barrier, found
+ * by its id: where its files go, in which format, and what comes after it (S4).
+ *
+ *   control thread: add(order) -> trigger mail -> source -> barriers -> every task: find(id)
+ *
+ * Threads:   the control thread adds; cores find. An order never changes once it is added, and
+ * stays until fini, so whoever has one may keep it. Ownership: add takes the order (allocated by
+ * the caller with malloc); fini frees all. Cost:      find walks the list: savepoints are rare, and
+ * only their barriers lead here.
+ */
+
+#include "engine/checkpoint/decider.h"
+#include "engine/checkpoint/layout.h"
+
+struct weir_savepoint_order {
+	struct weir_savepoint_order *next;
+	uint64_t id;
+	enum weir_request_kind kind; /* SAVEPOINT, SUSPEND, DRAIN */
+	bool native;
+	char parent[WEIR_PATH_MAX]; /* the directory that was asked for */
+	char dir[WEIR_PATH_MAX];    /* in it: everything of this savepoint (S12) */
+};
+
+struct weir_savepoint_orders {
+	_Atomic(struct weir_savepoint_order *) head;
+};
+
+void weir_savepoint_orders_add(struct weir_savepoint_orders *orders,
+			       struct weir_savepoint_order *order);
+
+/* NULL: id is no savepoint. */
+const struct weir_savepoint_order *
+weir_savepoint_orders_find(const struct weir_savepoint_orders *orders, uint64_t id);
+
+void weir_savepoint_orders_fini(struct weir_savepoint_orders *orders);
+
+#endif /* WEIR_ENGINE_CORE_SAVEPOINT_H */
