@@ -214,8 +214,10 @@ weir_master_delete(struct weir_master *m, uint64_t id, const uint64_t *files, ui
 			snprintf(s->path, sizeof(s->path), "%s/data/%s", m->cfg.job_dir,
 				 m->file[files[i]].name);
 	}
-	if (dir != NULL)
-		chain_path(m, chain, WEIR_IO_UNLINK, id, ""); /* it holds its files */
+	if (dir == NULL && cnt > 0)
+		dir = m->file[files[0]].dir;
+	if (dir != NULL) /* it holds its files: the last of them takes it along */
+		snprintf(chain_add(chain, WEIR_IO_UNLINK)->path, WEIR_MASTER_PATH, "%s", dir);
 }
 
 static void
@@ -285,7 +287,7 @@ chain_done(struct weir_master *m, struct weir_master_chain *c)
 		return;
 	}
 	/* K10: a deletion that fails is said and left to the next start. */
-	if (result < 0 && result != -ENOENT && m->cfg.warning != NULL) {
+	if (result < 0 && result != -ENOENT && result != -ENOTEMPTY && m->cfg.warning != NULL) {
 		char text[WEIR_MASTER_PATH + 64];
 
 		snprintf(text, sizeof(text), "cannot delete %s: %s", c->step[c->at].path,

@@ -222,13 +222,13 @@ put_splits(struct weir_runtime *rt, uint32_t op, uint32_t first_subtask, bool sa
 
 static void
 put_pending(struct weir_runtime *rt, uint32_t op, uint32_t subtask,
-	    const struct weir_manifest_subtask *s)
+	    const struct weir_manifest_subtask *s, bool elsewhere)
 {
 	struct weir_task *t = weir_runtime_task(rt, op, subtask);
 	const struct weir_subtask_blob *b = blob_of(s);
 
 	if (b != NULL && t->sink != NULL && t->ctx[t->ctx_cnt - 1]->local == t->sink)
-		weir_text_sink_restore(t->sink, b->pending, b->pending_cnt);
+		weir_text_sink_restore(t->sink, b->pending, b->pending_cnt, elsewhere);
 }
 
 /* The watermark of each channel, if edge and producers are the same. */
@@ -338,7 +338,7 @@ put_operator(struct weir_runtime *rt, const struct weir_manifest *m,
 		int rc = 0;
 
 		put_counters(t, weir_runtime_ctx(rt, op, to), s);
-		put_pending(rt, op, to, s);
+		put_pending(rt, op, to, s, weir_manifest_is_savepoint(m->kind));
 		if (e != NULL)
 			rc = put_splits(rt, op, to, same, s, e, err);
 		if (rc != 0)

@@ -257,6 +257,8 @@ make_operator(struct weir_runtime *rt, struct weir_task *t, uint32_t op, struct 
 			.format = v->format,
 			.rate = rt->cfg.sink_rate > 0 && rate == 0 ? 1 : rate,
 			.latency = rt->cfg.latency,
+			.warn = rt->cfg.warn,
+			.warn_arg = rt->cfg.warn_arg,
 		};
 
 		c->op = &sink_operator;

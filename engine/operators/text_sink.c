@@ -23,9 +23,10 @@ enum file_state {
 /* A file of one epoch, from its first line to its commit. */
 struct out_file {
 	enum file_state state;
-	bool cut;      /* its epoch is over */
-	bool commit;   /* its checkpoint is complete */
-	bool restored; /* named by the snapshot that the job was restored from */
+	bool cut;	/* its epoch is over */
+	bool commit;	/* its checkpoint is complete */
+	bool elsewhere; /* of a savepoint: it may lie in another output directory */
+	bool restored;	/* named by the snapshot that the job was restored from */
 	int handle;
 	uint64_t bytes;
 	uint32_t writes; /* in flight */
@@ -275,7 +276,7 @@ weir_text_sink_is_committed(const struct weir_text_sink *s)
 
 void
 weir_text_sink_restore(struct weir_text_sink *s, const struct weir_sink_pending *pending,
-		       uint32_t cnt)
+		       uint32_t cnt, bool elsewhere)
 {
 	/* With fewer subtasks than before, one takes over the files of several. */
 	WEIR_ASSERT(s->tail - s->head + cnt <= WEIR_SINK_PENDING_MAX);
@@ -286,6 +287,7 @@ weir_text_sink_restore(struct weir_text_sink *s, const struct weir_sink_pending 
 					   .cut = true,
 					   .commit = true,
 					   .restored = true,
+					   .elsewhere = elsewhere,
 					   .name = pending[i] };
 }
 
@@ -461,6 +463,21 @@ write_done(struct weir_text_sink *s, uint32_t i)
 }
 
 static void
+say_elsewhere(const struct weir_text_sink *s)
+{
+	char text[WEIR_SINK_PATH_MAX + 200];
+
+	if (s->cfg.warn == NULL)
+		return;
+	snprintf(
+		text, sizeof(text),
+		"sink '%s': the savepoint names %s, which is not there: its rows are in the output "
+		"of the run that took the savepoint",
+		s->cfg.id, s->path2);
+	s->cfg.warn(s->cfg.warn_arg, text);
+}
+
+static void
 name_done(struct weir_text_sink *s)
 {
 	struct out_file *f = s->req_file;
@@ -482,6 +499,11 @@ name_done(struct weir_text_sink *s)
 			fail(s, result, "rename to", s->path2);
 		f->state = FILE_NONE;
 		s->dir_dirty = true;
+		return;
+	}
+	if (f->state == FILE_CHECK && result == -ENOENT && f->elsewhere) {
+		say_elsewhere(s);
+		f->state = FILE_NONE;
 		return;
 	}
 	if (f->state == FILE_CHECK && result < 0) {

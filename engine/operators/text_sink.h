@@ -43,6 +43,8 @@ struct weir_text_sink_config {
 	weir_format_fn format;
 	uint64_t rate; /* rows per second of this subtask, 0: as fast as it goes */
 	bool latency;  /* record when stamped rows arrive */
+	void (*warn)(void *arg, const char *text); /* from the core; or NULL */
+	void *warn_arg;
 };
 
 /* A file that a checkpoint covers; these bytes stand in the snapshot. */
@@ -82,9 +84,11 @@ void weir_text_sink_commit(struct weir_text_sink *sink, uint64_t epoch);
 bool weir_text_sink_is_committed(const struct weir_text_sink *sink);
 
 /* Restore: the files named by the snapshot; they are committed at once (what is gone was committed
- * before). */
+ * before). elsewhere: the snapshot is a savepoint, which may be restored with another output: a file
+ * that is not there is the output of the run that took it, which is said by config.warn; of a
+ * checkpoint it is an error. */
 void weir_text_sink_restore(struct weir_text_sink *sink, const struct weir_sink_pending *pending,
-			    uint32_t cnt);
+			    uint32_t cnt, bool elsewhere);
 
 /* Is this name, without directory, that of a file which waits for its checkpoint or its commit? */
 bool weir_text_sink_names(const struct weir_text_sink *sink, const char *name);

@@ -28,15 +28,35 @@ class Job:
             env={**ENV, "WEIR_SCRIPT": script}, stderr=subprocess.PIPE, text=True)
         self.path = (f"{chk}/{name}/control" if chk else f"{d}/weir/{name}@{self.process.pid}")
         end = time.monotonic() + 20
-        while not os.path.exists(self.path) and time.monotonic() < end:
+        while not self.listens() and time.monotonic() < end:
             time.sleep(0.01)
-        check(f"{self.path} is there", os.path.exists(self.path))
+        check(f"{self.path} is there", self.listens())
+
+    def listens(self):
+        peer = socket.socket(socket.AF_UNIX)
+        where = os.open(os.path.dirname(self.path), os.O_PATH) if self.exists() else -1
+        try:
+            peer.connect(f"/proc/self/fd/{where}/{os.path.basename(self.path)}")
+            return True
+        except OSError:
+            return False
+        finally:
+            peer.close()
+            if where >= 0:
+                os.close(where)
+
+    def exists(self):
+        return os.path.exists(os.path.dirname(self.path))
 
     def command(self, *args, **kw):
         return weir(*args, *self.on, env={"XDG_RUNTIME_DIR": d}, **kw)
 
     def end(self, code, state):
-        err = self.process.communicate(timeout=30)[1]
+        try:
+            err = self.process.communicate(timeout=30)[1]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
         report = load(self.report)
         check(f"the run ends with {code}, {state}",
               (self.process.returncode, report["state"]) == (code, state),

@@ -141,8 +141,8 @@ Test(manifest, head_and_files)
 	refused("attempt");
 	s.m.checkpoint_id = 0;
 	refused("checkpoint id");
-	s.m.kind = 4;
-	refused("unknown kind 4");
+	s.m.kind = 7;
+	refused("unknown kind 7");
 	s.m.max_parallelism = 96;
 	refused("no power of two");
 	s.m.operator_cnt = 0;
