@@ -133,6 +133,7 @@ file_done(struct weir_core *core)
 	core->file.checkpoint = core->snap_id;
 	core->file.core = core->idx;
 	core->snap_state = WEIR_CORE_SNAPSHOT_DONE;
+	core->durable_id = core->snap_id;
 	/* Published by the mailbox; the control thread clears it. */
 	atomic_store_explicit(&core->file.busy, true, memory_order_relaxed);
 	weir_core_post(core, &(struct weir_mail){ .kind = WEIR_MAIL_FILE,

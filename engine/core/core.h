@@ -59,6 +59,8 @@ struct weir_core {
 	struct weir_snap_writer *writer;
 	enum weir_core_snapshot_state snap_state;
 	uint64_t snap_id;
+	uint64_t durable_id; /* the last whose file became durable; one that fails leaves no
+				snapshot of a task behind */
 	uint64_t attempt;
 	uint64_t job_hash;
 	const char *data_dir; /* borrowed; NULL: no checkpoints, but savepoints */

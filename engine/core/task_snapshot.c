@@ -332,8 +332,8 @@ weir_task_snapshot_step(struct weir_task *t, int64_t now_ns)
 	}
 	if (!hand_over(t))
 		return t->snapshot != 0 && t->pages_out ? WEIR_REGIME_IDLE : WEIR_REGIME_SNAPSHOT;
-	if (t->ack->has_file &&
-	    (t->core->snap_state != WEIR_CORE_SNAPSHOT_DONE || t->core->snap_id != t->snapshot))
+	/* T32: the core may be at a newer one by now, while the sink was not ready. */
+	if (t->ack->has_file && t->core->durable_id < t->snapshot)
 		return WEIR_REGIME_IDLE;
 	if (t->sink != NULL && !weir_text_sink_is_durable(t->sink))
 		return WEIR_REGIME_IDLE;
