@@ -120,14 +120,15 @@ run_job(struct command *c, struct bench_result *result, struct weir_error *err)
 
 /* Rows after the filter are what comes to the check: the bench counts rows that went in. */
 static int
-measure(struct command *c, const struct bench_args *args, uint32_t streams, struct weir_error *err)
+measure(struct command *c, const struct bench_args *args, uint32_t streams, bool combiner,
+	struct weir_error *err)
 {
 	struct bench_result result = { 0 };
 	char work[128];
 	int rc;
 
-	snprintf(work, sizeof(work), "keys=%s rows=%llu streams=%u", bench_arg_text(args, "keys"),
-		 (unsigned long long)args->rows, streams);
+	snprintf(work, sizeof(work), "keys=%s rows=%llu streams=%u combiner=%u",
+		 bench_arg_text(args, "keys"), (unsigned long long)args->rows, streams, combiner);
 	if (setenv("WEIR_BENCH_JOB", work, 1) != 0)
 		return weir_fail(err, WEIR_ERR_FAILED, "no memory");
 	rc = bench_side_wait(err);
@@ -141,7 +142,7 @@ measure(struct command *c, const struct bench_args *args, uint32_t streams, stru
 }
 
 static void
-begin(struct command *c, const char *job, const struct bench_args *args)
+begin(struct command *c, const char *job, bool combiner, const struct bench_args *args)
 {
 	/* Twice what a densely filled table takes: it grows by doubling. */
 	const uint64_t state_mib = 256 + bench_arg_u64(args, "keys") * 64 / (1 << 20);
@@ -152,7 +153,7 @@ begin(struct command *c, const char *job, const struct bench_args *args)
 	SET(c, "job.output=-");
 	SET(c, "checkpoint.interval=0");
 	SET(c, "restart.strategy=none");
-	SET(c, "exchange.combiner=off");
+	SET(c, "exchange.combiner=%s", combiner ? "auto" : "off");
 	SET(c, "memory.state=%lluMiB", (unsigned long long)state_mib);
 }
 
@@ -161,35 +162,37 @@ fused_side(const struct bench_args *args, struct weir_error *err)
 {
 	struct command c = { .cnt = 0 };
 
-	begin(&c, "bench-fused", args);
+	begin(&c, "bench-fused", false, args);
 	SET(&c, "cores=%u", args->cpus[0]);
 	SET(&c, "parallelism=1");
-	return measure(&c, args, 1, err);
+	return measure(&c, args, 1, false, err);
 }
 
 static int
 exchange_side(const struct bench_args *args, struct weir_error *err)
 {
+	const bool combiner = strcmp(bench_arg_text(args, "combiner"), "true") == 0;
 	struct command c = { .cnt = 0 };
 
-	begin(&c, "bench-exchange", args);
+	begin(&c, "bench-exchange", combiner, args);
 	SET(&c, "cores=%u,%u", args->cpus[0], args->cpus[1]);
 	if (strcmp(bench_arg_text(args, "shape"), "2-2") == 0) {
 		SET(&c, "parallelism=2");
-		return measure(&c, args, 2, err);
+		return measure(&c, args, 2, combiner, err);
 	}
 	SET(&c, "parallelism=1");
 	SET(&c, "operators.generate.cores=%u", args->cpus[0]);
 	SET(&c, "operators.sum.cores=%u", args->cpus[1]);
 	SET(&c, "operators.check.cores=%u", args->cpus[1]);
 	SET(&c, "operators.result.cores=%u", args->cpus[1]);
-	return measure(&c, args, 1, err);
+	return measure(&c, args, 1, combiner, err);
 }
 
 static const struct bench_key fused_keys[] = { { "keys", "1000", NULL }, { 0 } };
 static const struct bench_key exchange_keys[] = {
 	{ "keys", "1000", NULL },
 	{ "shape", "2-2", "2-2|1-1" },
+	{ "combiner", "false", "true|false" },
 	{ 0 },
 };
 

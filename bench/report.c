@@ -1,18 +1,24 @@
 #include "bench/bench_priv.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <rte_version.h>
 
-#ifndef WEIR_GIT
-#define WEIR_GIT ""
-#endif
+#include "drivers/alloc/guard.h"
+#include "drivers/io_open.h"
 
+/* Counts and booleans stand for themselves. */
 static const char *
-is_count(const struct bench_key *key)
+quote(const struct bench_key *key)
 {
-	return key->choices == NULL ? "" : "\"";
+	const bool bare = key->choices == NULL || strcmp(key->choices, "true|false") == 0;
+
+	return bare ? "" : "\"";
 }
 
 static void
@@ -42,8 +48,8 @@ json_setup(FILE *out, const struct bench_series *s)
 
 	fprintf(out, "  \"setup\": {\"rows\": %llu", (unsigned long long)s->rows);
 	for (uint32_t k = 0; keys[k].name != NULL; k++)
-		fprintf(out, ", \"%s\": %s%s%s", keys[k].name, is_count(&keys[k]),
-			s->setup.value[k], is_count(&keys[k]));
+		fprintf(out, ", \"%s\": %s%s%s", keys[k].name, quote(&keys[k]), s->setup.value[k],
+			quote(&keys[k]));
 	fprintf(out, "},\n");
 }
 
@@ -83,9 +89,42 @@ read_line(const char *path, const char *prefix, char *text, size_t cap)
 	return found;
 }
 
+/* What a core of this host would write files with, found out by trial. */
+static void
+io_backend(char *name, size_t cap)
+{
+	const struct iovec frames = { .iov_base = aligned_alloc(WEIR_PAGE, 2u << 20),
+				      .iov_len = 2u << 20 };
+	const struct weir_io_options opt = { .backend = WEIR_IO_AUTO,
+					     .depth = 32,
+					     .regions = &frames,
+					     .region_cnt = frames.iov_base != NULL };
+	struct weir_error err;
+	struct weir_io *io;
+
+	snprintf(name, cap, "none");
+	if (weir_io_open(&opt, &io, NULL, &err) == 0) {
+		snprintf(name, cap, "%s", io->ops->name);
+		weir_io_close(io);
+	}
+	free(frames.iov_base);
+}
+
+/* In the working directory, below which checkpoints lie by default. */
+static bool
+o_direct(void)
+{
+	const int fd = open(".", O_TMPFILE | O_RDWR | O_DIRECT, 0600);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 void
 bench_print_environment(FILE *out)
 {
+	char backend[64];
 	struct utsname host = { .release = "" };
 	char cpu[128] = "";
 	char governor[64] = "";
@@ -102,9 +141,13 @@ bench_print_environment(FILE *out)
 	json_text(out, cpu);
 	fprintf(out, ", \"governor\": ");
 	json_text(out, governor);
-	fprintf(out, ", \"hugepages\": %s, \"dpdk\": ", huge);
+	io_backend(backend, sizeof(backend));
+	fprintf(out,
+		", \"hugepages\": %s, \"io_backend\": \"%s\", \"o_direct\": %s, \"dpdk\": ", huge,
+		backend, o_direct() ? "true" : "false");
 	json_text(out, rte_version());
-	fprintf(out, ", \"weir\": \"%s\", \"git\": \"%s\"}\n", WEIR_VERSION, WEIR_GIT);
+	fprintf(out, ", \"allocator\": \"%s\", \"weir\": \"%s\", \"git\": \"%s\"}\n",
+		weir_alloc_name(), WEIR_VERSION, WEIR_GIT);
 }
 
 void

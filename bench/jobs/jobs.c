@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { KEY, VALUE, TIME, PAD, SUM };
+enum { KEY, VALUE, TIME, PAD, SUM, END_SUM = 1 };
 WEIR_TYPE(bench_row, WEIR_U64("key"), WEIR_I64("value"), WEIR_TIME("time"), WEIR_U64("pad"));
 
 enum { RESULT_ROWS, RESULT_SUM, RESULT_NS };
@@ -19,6 +19,7 @@ static struct {
 	uint64_t keys;
 	uint64_t rows; /* in all */
 	uint64_t streams;
+	bool combiner; /* every key's sum once, at the end: only then may rows be added up before */
 	const struct bench_kernels *kernels;
 } work;
 
@@ -159,14 +160,12 @@ struct check {
 	uint64_t sum;
 };
 
-static int
-check_process(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
+WEIR_INLINE int
+add_up(struct check *c, const struct weir_batch *in, uint32_t column)
 {
-	struct check *c = weir_operator_local(ctx);
-	const uint64_t *sums = weir_u64(in, SUM);
+	const uint64_t *sums = weir_u64(in, column);
 	uint64_t add = 0;
 
-	(void)out;
 	if (in->sel == NULL) {
 		for (uint32_t i = 0; i < in->rows; i++)
 			add += sums[i];
@@ -177,6 +176,20 @@ check_process(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct
 	c->sum += add;
 	c->rows += in->selected;
 	return 0;
+}
+
+static int
+check_process(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
+{
+	(void)out;
+	return add_up(weir_operator_local(ctx), in, SUM);
+}
+
+static int
+check_end_process(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
+{
+	(void)out;
+	return add_up(weir_operator_local(ctx), in, END_SUM);
 }
 
 static int
@@ -228,6 +241,16 @@ static const struct weir_operator check = {
 	.end = check_end,
 };
 
+/* Key and sum are all that comes. */
+static const struct weir_operator check_end_sums = {
+	.name = "check",
+	.out = &bench_result,
+	.reads = 1u << KEY | 1u << END_SUM,
+	.local_bytes = sizeof(struct check),
+	.process = check_end_process,
+	.end = check_end,
+};
+
 /* --- jobs --- */
 
 static int
@@ -237,16 +260,31 @@ set_up(struct weir_job *job)
 	unsigned long long keys = 0;
 	unsigned long long rows = 0;
 	unsigned long long streams = 0;
+	unsigned combiner = 0;
 
 	if (text == NULL ||
-	    sscanf(text, "keys=%llu rows=%llu streams=%llu", &keys, &rows, &streams) != 3 ||
+	    sscanf(text, "keys=%llu rows=%llu streams=%llu combiner=%u", &keys, &rows, &streams,
+		   &combiner) != 4 ||
 	    keys == 0 || keys > UINT32_MAX || streams == 0 || rows % streams != 0)
 		return weir_param_fail(job, "name", "this job is for weir bench only");
 	work.keys = keys;
 	work.rows = rows;
 	work.streams = streams;
+	work.combiner = combiner != 0;
 	work.kernels = bench_kernels_for(weir_isa());
 	return 0;
+}
+
+/* With a combiner there are no sums behind every row: those at the end are checked. */
+static void
+sum_and_check_end(struct weir_stream *rows)
+{
+	struct weir_stream *sums = weir_reduce(
+		weir_key_by(rows, KEY), "sum",
+		&(struct weir_reduce){
+			.emit = WEIR_EMIT_END, .agg_cnt = 1, .agg = { { WEIR_SUM, VALUE } } });
+
+	weir_sink(weir_process(sums, "check", &check_end_sums), "result", result_format);
 }
 
 static void
@@ -281,7 +319,10 @@ exchange_job(struct weir_job *job, const struct weir_params *params)
 	(void)params;
 	if (set_up(job) != 0)
 		return -1;
-	sum_and_check(weir_source(job, "generate", &generator));
+	if (work.combiner)
+		sum_and_check_end(weir_source(job, "generate", &generator));
+	else
+		sum_and_check(weir_source(job, "generate", &generator));
 	return 0;
 }
 

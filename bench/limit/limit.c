@@ -69,6 +69,8 @@ parse_one(struct limit_opts *opts, char *arg)
 		opts->wait = number(arg, value) != 0;
 	else if (strcmp(arg, "shape") == 0)
 		parse_shape(opts, value);
+	else if (strcmp(arg, "combiner") == 0)
+		opts->sums_at_end = strcmp(value, "true") == 0;
 	else if (strcmp(arg, "variant") == 0)
 		opts->variant = value;
 	else

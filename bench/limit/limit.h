@@ -31,6 +31,7 @@ struct limit_opts {
 	unsigned cpus[2]; /* OS numbers; the second only where two threads work */
 	bool wait;
 	bool one_to_one;     /* exchange: one generates, one sums */
+	bool sums_at_end;    /* exchange: the checksum is over the sums that stand at the end */
 	const char *variant; /* NULL: the program's own choice */
 };
 
