@@ -196,6 +196,10 @@ make_master(struct weir_attempt_run *a)
 		.run_id = a->launch->run_id,
 		.next_id = a->next_id,
 		.interval_ns = cfg->checkpoint_interval,
+		.has_backlog_interval =
+			weir_config_is_set(cfg, WEIR_KEY_checkpoint_interval_during_backlog),
+		.backlog_interval_ns = cfg->checkpoint_interval_during_backlog,
+		.all_tasks_only = !cfg->checkpoint_after_tasks_finish,
 		.timeout_ns = cfg->checkpoint_timeout,
 		.min_pause_ns = cfg->checkpoint_min_pause,
 		.max_concurrent = (uint32_t)cfg->checkpoint_max_concurrent,

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Per split: name length, then these, then the name. */
+/* The bytes of a list: u64 number of splits; per split this, then the name; then per split one
+ * byte, 1: it was handed out. */
 struct record {
 	uint32_t name_len;
 	uint32_t reserved;
@@ -50,6 +51,7 @@ weir_enumerator_fini(struct weir_enumerator *e)
 	free(e->given);
 	free(e->taken);
 	free(e->hold_from);
+	free(e->handed_out);
 }
 
 void
@@ -81,6 +83,30 @@ weir_enumerator_next(struct weir_enumerator *e)
 	return e->next < e->list.cnt ? &e->given[e->next++] : NULL;
 }
 
+bool
+weir_enumerator_left(const struct weir_enumerator *e)
+{
+	for (uint32_t i = e->next; i < e->list.cnt; i++)
+		if (!e->taken[i])
+			return true;
+	return false;
+}
+
+int
+weir_enumerator_check(const struct weir_enumerator *e, struct weir_error *err)
+{
+	for (uint32_t i = 0; e->handed_out != NULL && i < e->list.cnt; i++)
+		if (e->handed_out[i] != e->taken[i])
+			return weir_fail(err, WEIR_ERR_DATA,
+					 e->handed_out[i]
+						 ? "split %u (%s) was handed out, and no subtask "
+						   "knows it"
+						 : "split %u (%s) was not handed out, and a "
+						   "subtask knows it",
+					 i, e->list.split[i].name);
+	return 0;
+}
+
 int64_t
 weir_enumerator_hold(const struct weir_enumerator *e)
 {
@@ -95,7 +121,7 @@ weir_enumerator_encode(const struct weir_enumerator *e, size_t *len)
 	const uint64_t cnt = e->list.cnt;
 
 	for (uint32_t i = 0; i < e->list.cnt; i++)
-		bytes += sizeof(struct record) + strlen(e->list.split[i].name);
+		bytes += sizeof(struct record) + strlen(e->list.split[i].name) + 1;
 	buf = malloc(bytes);
 	if (buf == NULL)
 		return NULL;
@@ -113,8 +139,25 @@ weir_enumerator_encode(const struct weir_enumerator *e, size_t *len)
 		memcpy(at + sizeof(r), s->name, r.name_len);
 		at += sizeof(r) + r.name_len;
 	}
+	for (uint32_t i = 0; i < e->list.cnt; i++)
+		*at++ = i < e->next || e->taken[i];
 	*len = bytes;
 	return buf;
+}
+
+static int
+decode_handed_out(struct weir_enumerator *e, const char *at, size_t len, struct weir_error *err)
+{
+	if (len == 0)
+		return 0; /* of a version that did not say */
+	if (len != e->list.cnt)
+		return weir_fail(err, WEIR_ERR_DATA, "the list of splits has a strange length");
+	e->handed_out = calloc(len, sizeof(*e->handed_out));
+	if (e->handed_out == NULL)
+		return weir_fail(err, WEIR_ERR_FAILED, "no memory for %u splits", e->list.cnt);
+	for (size_t i = 0; i < len; i++)
+		e->handed_out[i] = at[i] == 1;
+	return 0;
 }
 
 int
@@ -153,5 +196,7 @@ weir_enumerator_decode(struct weir_enumerator *e, const void *bytes, size_t len,
 		if (rc != 0)
 			return weir_fail(err, WEIR_ERR_FAILED, "no memory for the list of splits");
 	}
+	if (decode_handed_out(e, at, (size_t)(end - at), err) != 0)
+		return err->code;
 	return prepare(e, err);
 }

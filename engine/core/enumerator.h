@@ -2,9 +2,10 @@
 #define WEIR_ENGINE_CORE_ENUMERATOR_H
 
 /*
- * weir_enumerator: hands the splits of one source to its subtasks, in list order, as they ask. It
- * keeps nothing that a checkpoint would need but the list itself: what remains to be handed out is
- * the list less what the subtasks' snapshots name as finished or current.
+ * weir_enumerator: hands the splits of one source to its subtasks, in list order, as they ask. A
+ * checkpoint holds its list and which splits were handed out. The subtasks' snapshots name the same
+ * ones as finished or current: each split is on exactly one side of the cut (K14), which a restore
+ * checks.
  *
  * Threads: control thread. Ownership: owns its list.
  */
@@ -16,8 +17,10 @@ struct weir_enumerator {
 	struct weir_split_list list;
 	struct weir_split_given *given; /* one per split; what mail points to */
 	bool *taken;			/* finished or current */
-	uint32_t next;			/* first split that may not be taken */
-	int64_t *hold_from;		/* [i]: lowest hold of the untaken splits from i on */
+	bool *handed_out; /* as the checkpoint says that it comes from; NULL: none, or an older one
+			     that does not */
+	uint32_t next;	  /* first split that may not be taken */
+	int64_t *hold_from; /* [i]: lowest hold of the untaken splits from i on */
 };
 
 /* Make the list. 0, or the connector's code and text. */
@@ -29,11 +32,15 @@ void weir_enumerator_fini(struct weir_enumerator *e);
 
 /* After a restore: split idx is finished or current. */
 void weir_enumerator_take(struct weir_enumerator *e, uint32_t idx);
+/* After a restore and all takes: is what was handed out exactly what the subtasks name? */
+WEIR_MUST_USE int weir_enumerator_check(const struct weir_enumerator *e, struct weir_error *err);
 /* The list is settled: before the first split is handed out. */
 void weir_enumerator_ready(struct weir_enumerator *e);
 
 /* The next split, or NULL: there is none any more. */
 struct weir_split_given *weir_enumerator_next(struct weir_enumerator *e);
+/* Is there one? */
+bool weir_enumerator_left(const struct weir_enumerator *e);
 /* Where splits not handed out hold the watermark; WEIR_TIME_END: there are none. */
 int64_t weir_enumerator_hold(const struct weir_enumerator *e);
 

@@ -30,6 +30,7 @@ enum weir_mail_kind {
 	/* core to control */
 	WEIR_MAIL_RUNNING,    /* task */
 	WEIR_MAIL_WANT_SPLIT, /* task */
+	WEIR_MAIL_BARRIER,    /* task (of a source), id: its barrier is out (K14) */
 	WEIR_MAIL_FILE,	      /* id, ptr: struct weir_core_file; before the acks that need it */
 	WEIR_MAIL_FILE_LEFT,  /* id, flags: number of the core: its file of it was given up, and may
 				 be  there in part */

@@ -172,6 +172,12 @@ do_update(struct weir_master *m, const struct weir_coord_update *u)
 	case WEIR_COORD_DO_TRIGGER:
 		trigger(m, u);
 		break;
+	case WEIR_COORD_DO_NEED_OPCOORD:
+		weir_master_snapshot_splits(m, u->id, u->which);
+		break;
+	case WEIR_COORD_DO_OPEVENT:
+		weir_master_opevent(m, u->opevent.event, u->opevent.to.task);
+		break;
 	case WEIR_COORD_DO_NEED_FINALIZE:
 		weir_master_find(m, u->id)->final |= covers_end(m, u->id);
 		weir_master_checkpoint_acked(m, weir_master_find(m, u->id));
@@ -277,11 +283,14 @@ create_coordinator(struct weir_master *m)
 	const struct weir_plan *plan = m->cfg.rt->cfg.plan;
 	struct weir_coord_vertex vertex[WEIR_OPERATORS_MAX * 2];
 	struct weir_coord_edge edge[WEIR_OPERATORS_MAX * 4];
+	uint32_t opcoord[WEIR_OPERATORS_MAX * 2];
 	struct weir_coordinator_config cc = {
 		.interval_ms = m->cfg.interval_ns > 0 && m->cfg.job_dir != NULL
 				       ? to_ms(m->cfg.interval_ns)
 				       : WEIR_COORD_NO_INTERVAL,
-		.backlog_interval_ms = WEIR_COORD_NO_INTERVAL,
+		.backlog_interval_ms = m->cfg.has_backlog_interval
+					       ? to_ms(m->cfg.backlog_interval_ns)
+					       : WEIR_COORD_NO_INTERVAL,
 		.min_pause_ms = to_ms(m->cfg.min_pause_ns),
 		.timeout_ms = to_ms(m->cfg.timeout_ns),
 		.max_concurrent = m->cfg.max_concurrent,
@@ -291,10 +300,10 @@ create_coordinator(struct weir_master *m)
 		.at_least_once = m->cfg.at_least_once,
 		.unaligned = m->cfg.unaligned,
 		.aligned_timeout_ms = to_ms(m->cfg.aligned_timeout_ns),
-		.finished_tasks = true,
+		.finished_tasks = !m->cfg.all_tasks_only,
 		.retention = m->cfg.retention,
-		.asks = WEIR_COORD_STAGE_ID | WEIR_COORD_STAGE_STORAGE | WEIR_COORD_STAGE_FINALIZE |
-			WEIR_COORD_STAGE_DELETE,
+		.asks = WEIR_COORD_STAGE_ID | WEIR_COORD_STAGE_STORAGE | WEIR_COORD_STAGE_OPCOORD |
+			WEIR_COORD_STAGE_FINALIZE | WEIR_COORD_STAGE_DELETE,
 		.history_max = 16,
 		.draw = draw,
 		.draw_arg = m,
@@ -310,6 +319,10 @@ create_coordinator(struct weir_master *m)
 							  .down = plan->op[plan->edge[e].to].task,
 							  .pointwise = plan->edge[e].partitioner ==
 								       WEIR_FORWARD };
+	for (uint32_t i = 0; i < m->cfg.enumerator_cnt; i++)
+		opcoord[i] = plan->op[m->cfg.enumerators[i].op].task;
+	cc.opcoord_vertex = opcoord;
+	cc.opcoord_cnt = m->cfg.enumerator_cnt;
 	cc.graph.vertices = vertex;
 	cc.graph.vertex_cnt = plan->task_cnt;
 	cc.graph.edges = edge;
@@ -381,24 +394,13 @@ weir_master_create(const struct weir_master_config *config, int64_t now_ns, int6
 	m->rng.state = config->seed;
 	m->reserved_id = 0;
 	create_tasks(m);
-	for (uint32_t i = 0; i < config->enumerator_cnt; i++) {
-		const struct weir_plan *plan = config->rt->cfg.plan;
-		const struct weir_plan_task *pt =
-			&plan->task[plan->op[config->enumerators[i].op].task];
-
-		for (uint32_t s = 0; s < pt->parallelism; s++)
-			weir_master_post_task(
-				m, pt->first + s,
-				(struct weir_mail){ .kind = WEIR_MAIL_HOLD,
-						    .stamp_ns = weir_enumerator_hold(
-							    &config->enumerators[i]) });
+	if (config->io != NULL) {
+		create_coordinator(m);
+		recover(m);
+		ev.job_state = WEIR_COORD_JOB_RUNNING;
+		weir_master_event(m, &ev);
 	}
-	if (config->io == NULL)
-		return m;
-	create_coordinator(m);
-	recover(m);
-	ev.job_state = WEIR_COORD_JOB_RUNNING;
-	weir_master_event(m, &ev);
+	weir_master_start_splits(m);
 	return m;
 }
 
@@ -431,6 +433,8 @@ weir_master_destroy(struct weir_master *m)
 	for (uint64_t i = 0; i < m->file_cnt; i++)
 		free(m->file[i].name);
 	free(m->file);
+	weir_master_free_opevents(m);
+	free(m->backlogged);
 	free(m->backlog);
 	free(m->backlog_core);
 	weir_coordinator_destroy(m->coord);

@@ -56,6 +56,9 @@ struct weir_master_config {
 	const char *run_id;
 	uint64_t next_id; /* C20: first id that may be given */
 	int64_t interval_ns, timeout_ns, min_pause_ns;
+	bool has_backlog_interval;   /* C10: another interval while splits wait to be read */
+	int64_t backlog_interval_ns; /* 0: none meanwhile */
+	bool all_tasks_only;	     /* C15: no checkpoint any more when a task has finished */
 	uint32_t max_concurrent, tolerable_failures, retained;
 	enum weir_retention retention;
 	bool at_least_once;

@@ -55,11 +55,13 @@ weir_master_checkpoint_new(struct weir_master *m, uint64_t id)
 					      .triggered_ns = m->now_ns };
 	c->file = calloc(cores, sizeof(*c->file));
 	c->file_told = calloc(cores, sizeof(*c->file_told));
+	c->opcoord = calloc(m->cfg.enumerator_cnt + 1, sizeof(*c->opcoord));
 	c->segments = calloc(cores, sizeof(*c->segments));
 	c->segment_cnt = calloc(cores, sizeof(*c->segment_cnt));
 	c->acks = calloc(m->cfg.rt->cfg.plan->subtask_cnt, sizeof(*c->acks));
 	WEIR_ASSERT(c->acks != NULL);
 	WEIR_ASSERT(c->file != NULL);
+	WEIR_ASSERT(c->opcoord != NULL);
 	WEIR_ASSERT(c->file_told != NULL);
 	WEIR_ASSERT(c->segments != NULL);
 	WEIR_ASSERT(c->segment_cnt != NULL);
@@ -80,6 +82,9 @@ weir_master_checkpoint_free(struct weir_master *m, struct weir_master_checkpoint
 		free(c->segments[k]);
 	for (uint32_t i = 0; i < m->cfg.rt->cfg.plan->subtask_cnt; i++)
 		weir_master_ack_free(c->acks[i]);
+	for (uint32_t i = 0; i < m->cfg.enumerator_cnt; i++)
+		free(c->opcoord[i].bytes);
+	free(c->opcoord);
 	free(c->acks);
 	free(c->segments);
 	free(c->segment_cnt);

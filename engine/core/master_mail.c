@@ -43,43 +43,6 @@ weir_master_flush_backlog(struct weir_master *m)
 	return done > 0;
 }
 
-/* ---- splits ---- */
-
-static struct weir_enumerator *
-enumerator_of(struct weir_master *m, uint32_t task)
-{
-	const struct weir_task *t = &m->cfg.rt->tasks[task];
-	const uint32_t op = m->cfg.rt->cfg.plan->task[t->task_idx].op[0];
-
-	for (uint32_t i = 0; i < m->cfg.enumerator_cnt; i++)
-		if (m->cfg.enumerators[i].op == op)
-			return &m->cfg.enumerators[i];
-	return NULL;
-}
-
-static void
-give_split(struct weir_master *m, uint32_t task)
-{
-	struct weir_enumerator *e = enumerator_of(m, task);
-	const struct weir_plan *plan = m->cfg.rt->cfg.plan;
-	const struct weir_plan_task *pt = &plan->task[m->cfg.rt->tasks[task].task_idx];
-	struct weir_split_given *given;
-
-	WEIR_ASSERT(e != NULL);
-	given = weir_enumerator_next(e);
-	if (given == NULL) {
-		weir_master_post_task(m, task, (struct weir_mail){ .kind = WEIR_MAIL_NO_MORE });
-		return;
-	}
-	/* The reader of the split holds its time from now on; then the others may go on to the
-	 * next. */
-	weir_master_post_task(m, task, (struct weir_mail){ .kind = WEIR_MAIL_SPLIT, .ptr = given });
-	for (uint32_t s = 0; s < pt->parallelism; s++)
-		weir_master_post_task(m, pt->first + s,
-				      (struct weir_mail){ .kind = WEIR_MAIL_HOLD,
-							  .stamp_ns = weir_enumerator_hold(e) });
-}
-
 /* ---- what cores say ---- */
 
 static void
@@ -288,10 +251,13 @@ take_one(struct weir_master *m, const struct weir_mail *mail)
 		task_state(m, mail->task, WEIR_COORD_TASK_RUNNING);
 		break;
 	case WEIR_MAIL_WANT_SPLIT:
-		give_split(m, mail->task);
+		weir_master_give_split(m, mail->task);
 		break;
 	case WEIR_MAIL_FILE:
 		take_file(m, mail->ptr);
+		break;
+	case WEIR_MAIL_BARRIER:
+		weir_master_barrier_passed(m, mail->task, mail->id);
 		break;
 	case WEIR_MAIL_FILE_LEFT:
 		delete_left(m, mail->flags, mail->id);

@@ -266,16 +266,9 @@ put_operator(struct weir_master *m, struct pool *pool, const struct weir_master_
 		mo->finished &= subs[i].finished;
 	}
 	for (uint32_t i = 0; i < m->cfg.enumerator_cnt; i++)
-		if (m->cfg.enumerators[i].op == op) {
-			size_t len = 0;
-			void *list = weir_enumerator_encode(&m->cfg.enumerators[i], &len);
-			void *copy = take(pool, len);
-
-			WEIR_ASSERT(list != NULL);
-			memcpy(copy, list, len);
-			free(list);
-			mo->coordinator = (struct weir_blob){ copy, len };
-		}
+		if (m->cfg.enumerators[i].op == op)
+			mo->coordinator =
+				(struct weir_blob){ c->opcoord[i].bytes, c->opcoord[i].len };
 }
 
 static enum weir_manifest_kind

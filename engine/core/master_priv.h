@@ -15,6 +15,18 @@ struct weir_master_file {
 	uint64_t bytes;
 };
 
+struct weir_master_opcoord {
+	void *bytes; /* NULL: not taken */
+	size_t len;
+};
+
+/* What an enumerator sends, on its way through a valve. */
+struct weir_master_opevent {
+	struct weir_master_opevent *next;
+	uint64_t number;
+	struct weir_mail mail;
+};
+
 /* A checkpoint being taken. */
 struct weir_master_checkpoint {
 	struct weir_master_checkpoint *next;
@@ -28,9 +40,10 @@ struct weir_master_checkpoint {
 	bool *file_told; /* per core: the coordinator knows of it, and has it deleted */
 	struct weir_manifest_segment **segments; /* per core */
 	uint32_t *segment_cnt;
-	struct weir_task_ack **acks;	  /* per subtask; NULL: has not acknowledged */
-	uint64_t frames, persisted_bytes; /* in flight, all subtasks */
-	struct weir_task_ack last;	  /* numbers of the subtask that acknowledged last */
+	struct weir_master_opcoord *opcoord; /* per enumerator: its snapshot */
+	struct weir_task_ack **acks;	     /* per subtask; NULL: has not acknowledged */
+	uint64_t frames, persisted_bytes;    /* in flight, all subtasks */
+	struct weir_task_ack last;	     /* numbers of the subtask that acknowledged last */
 	uint64_t bytes;
 };
 
@@ -97,6 +110,9 @@ struct weir_master {
 	struct weir_master_preparing preparing;
 	struct weir_master_ask *asks;
 	struct weir_master_doubt *doubts;
+	struct weir_master_opevent *opevents;
+	uint64_t opevent_cnt; /* numbers given */
+	bool *backlogged;     /* per enumerator: what the coordinator was told (C10) */
 	struct weir_master_file *file;
 	uint64_t file_cnt, file_cap;
 	struct weir_master_chain *chains;
@@ -136,6 +152,15 @@ void weir_master_checkpoint_begun(struct weir_master *m, const struct weir_maste
 void weir_master_checkpoint_acked(struct weir_master *m, const struct weir_master_checkpoint *c);
 /* It has ended: counted, said, and forgotten. reason NONE: completed. */
 void weir_master_checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason reason);
+
+/* master_splits.c */
+void weir_master_start_splits(struct weir_master *m);
+void weir_master_give_split(struct weir_master *m, uint32_t task);
+void weir_master_snapshot_splits(struct weir_master *m, uint64_t id, uint32_t which);
+void weir_master_barrier_passed(struct weir_master *m, uint32_t task, uint64_t id);
+/* The valve lets event number go. */
+void weir_master_opevent(struct weir_master *m, uint64_t number, uint32_t task);
+void weir_master_free_opevents(struct weir_master *m);
 
 /* master_requests.c */
 void weir_master_promise(struct weir_master *m, uint64_t number, uint64_t id,

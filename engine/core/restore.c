@@ -150,7 +150,8 @@ weir_restore_splits(const struct weir_plan *plan, const struct weir_manifest *m,
 						 "source '%s' split %u is not listed", mo->id,
 						 s->current_splits[c].split_idx);
 	}
-	return 0;
+	rc = weir_enumerator_check(e, err);
+	return rc != 0 ? weir_error_prefix(err, "source '%s'", mo->id) : 0;
 }
 
 /* ---- into the runtime ---- */

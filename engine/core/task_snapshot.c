@@ -170,6 +170,10 @@ forward(struct weir_task *t, const struct weir_handler_update *u)
 	/* Each of them says once that it has settled, the last maybe much later. */
 	t->outputs_open = ports_that_capture(t, barrier.barrier);
 	weir_task_send_event(t, WEIR_ITEM_BARRIER, &barrier);
+	if (t->readers != NULL)
+		weir_core_post(t->core, &(struct weir_mail){ .kind = WEIR_MAIL_BARRIER,
+							     .task = t->number,
+							     .id = u->id });
 }
 
 /* 5: all that is known at once. */

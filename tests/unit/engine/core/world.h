@@ -96,6 +96,9 @@ uint64_t world_newest(struct world *w, uint32_t *cnt);
 uint32_t world_strays(struct world *w);
 void world_sweep(struct world *w);
 
+/* The newest checkpoint: what its enumerator handed out is what its subtasks name (K14). */
+void world_check_splits(struct world *w);
+
 /* The job has finished: all lines are there, once. */
 void world_check_output(struct world *w);
 

@@ -163,6 +163,24 @@ world_newest(struct world *w, uint32_t *cnt)
 	return newest;
 }
 
+void
+world_check_splits(struct world *w)
+{
+	struct world look = { .disk = w->disk };
+	struct weir_enumerator e = { .op = w->enumerator.op };
+	struct weir_error err = { 0 };
+
+	world_read_own(&look);
+	if (look.own_cnt > 0) {
+		cr_assert_eq(weir_restore_splits(w->plan, look.own[look.own_cnt - 1], &e, &err), 0,
+			     "checkpoint %lu: %s", look.own[look.own_cnt - 1]->checkpoint_id,
+			     err.text);
+		cr_assert_not_null(e.handed_out);
+		weir_enumerator_fini(&e);
+	}
+	world_free_own(&look);
+}
+
 static bool
 is_named(const struct world *look, const char *data_name)
 {
