@@ -70,12 +70,12 @@ table_of_key(struct table *t, struct key *k, bool make)
 
 /* Stage 1: all keys of the batch, their home groups on the way into the cache. */
 static void
-keys_stage(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t from,
-	   uint32_t n, struct key *out)
+keys_stage(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
+	   struct key *out)
 {
 	const struct layout *l = &((const struct kstate *)(const void *)t->pub.state)->l;
 
-	for (uint32_t i = from; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		out[i] = key_make(t, keys, sel != NULL ? sel[i] : i);
 		if (t->paged) {
 			const struct spot s = table_spot(t, out[i].z);
@@ -104,7 +104,7 @@ plain_batch(struct table *t, const struct weir_keys *keys, const uint16_t *sel, 
 	struct key k[WEIR_STATE_BATCH_MAX];
 	uint64_t moves;
 
-	keys_stage(t, keys, sel, 0, n, k);
+	keys_stage(t, keys, sel, n, k);
 	/* What an insert moved is resolved again; the second time nothing is inserted. */
 	do {
 		moves = st->moves;
@@ -114,14 +114,14 @@ plain_batch(struct table *t, const struct weir_keys *keys, const uint16_t *sel, 
 }
 
 void
-plain_add_u64(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t from,
-	      uint32_t n, const uint64_t *add, uint64_t *sums)
+plain_add_u64(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
+	      const uint64_t *add, uint64_t *sums)
 {
 	const struct kstate *st = (const struct kstate *)(const void *)t->pub.state;
 	struct key k[WEIR_STATE_BATCH_MAX];
 
-	keys_stage(t, keys, sel, from, n, k);
-	for (uint32_t i = from; i < n; i++) {
+	keys_stage(t, keys, sel, n, k);
+	for (uint32_t i = 0; i < n; i++) {
 		uint64_t *v = (uint64_t *)(void *)(upsert(t, &k[i]) + st->l.value_at);
 
 		const uint32_t row = sel != NULL ? sel[i] : i;
@@ -131,44 +131,46 @@ plain_add_u64(struct table *t, const struct weir_keys *keys, const uint16_t *sel
 	}
 }
 
-/* Four row numbers are read at once: half of the loads. */
-static const uint64_t *
-pick_numbers(const uint8_t *column, const uint16_t *sel, uint32_t n, uint64_t *restrict room)
+/* Can a kernel read the keys where they stand? */
+static bool
+numbers_there(const struct layout *l, const struct weir_keys *keys)
 {
-	uint32_t i = 0;
+	return l->key_bytes == sizeof(uint64_t) && (uintptr_t)keys->fixed % sizeof(uint64_t) == 0;
+}
 
-	for (; i + 4 <= n; i += 4) {
-		uint64_t four;
-
-		memcpy(&four, sel + i, sizeof(four));
-		memcpy(room + i, column + (four & 0xffff) * 8, 8);
-		memcpy(room + i + 1, column + (four >> 16 & 0xffff) * 8, 8);
-		memcpy(room + i + 2, column + (four >> 32 & 0xffff) * 8, 8);
-		memcpy(room + i + 3, column + (four >> 48) * 8, 8);
-	}
-	for (; i < n; i++)
-		memcpy(room + i, column + (size_t)sel[i] * 8, 8);
+/* Keys of a batch as a dense array of numbers. */
+static const uint64_t *
+numbers_pick(const struct layout *l, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
+	     uint64_t *room)
+{
+	for (uint32_t i = 0; i < n; i++)
+		room[i] = number_at(keys->fixed, l->key_bytes, sel != NULL ? sel[i] : i);
 	return room;
 }
 
-/* Keys of a batch as a dense array of numbers; the column itself where it is one already. */
-static const uint64_t *
-numbers_of(const struct layout *l, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
-	   uint64_t *room)
+/* All rows of a batch of number keys: a kernel stops behind a row that moved entries. */
+static void
+kernel_rows(const struct kstate *st, struct kernel_run run)
 {
-	const uint64_t *column = keys->fixed;
+	const uint32_t n = run.n;
 
-	if (l->key_bytes != 8) {
-		for (uint32_t i = 0; i < n; i++)
-			room[i] = number_at(keys->fixed, l->key_bytes, sel != NULL ? sel[i] : i);
-		return room;
+	for (uint32_t done = 0; done < n;) {
+		const uint32_t cnt = st->kernel->run(&run);
+
+		done += cnt;
+		run.n = n - done;
+		if (run.values != NULL)
+			run.values += cnt;
+		if (run.sel != NULL) {
+			run.sel += cnt;
+			continue;
+		}
+		run.numbers += cnt;
+		if (run.add != NULL) {
+			run.add += cnt;
+			run.sums += cnt;
+		}
 	}
-	if (sel == NULL && (uintptr_t)column % 8 == 0)
-		return column;
-	if (sel != NULL)
-		return pick_numbers(keys->fixed, sel, n, room);
-	memcpy(room, keys->fixed, (size_t)n * 8);
-	return room;
 }
 
 void
@@ -177,22 +179,64 @@ hash_batch(struct weir_table *pub, const struct weir_keys *keys, const uint16_t 
 {
 	struct table *t = (struct table *)(void *)pub;
 	const struct kstate *st = (const struct kstate *)(const void *)pub->state;
-	const uint64_t moves = st->moves;
-	uint64_t room[WEIR_STATE_BATCH_MAX];
+	struct kernel_run run = { .t = t, .sel = sel, .values = values, .n = n };
+	uint64_t room[WEIR_STATE_BATCH_MAX], moves;
 
 	WEIR_ASSERT(n <= WEIR_STATE_BATCH_MAX);
-	if (st->l.mode == MODE_NUMBER) {
-		const struct kernel_run run = {
-			.t = t,
-			.numbers = numbers_of(&st->l, keys, sel, n, room),
-			.values = values,
-			.n = n,
-		};
-
-		if (st->kernel->run(&run) == n && st->moves == moves)
-			return;
+	if (st->l.mode != MODE_NUMBER) {
+		plain_batch(t, keys, sel, n, values);
+		return;
 	}
-	plain_batch(t, keys, sel, n, values);
+	run.numbers = keys->fixed;
+	if (!numbers_there(&st->l, keys)) {
+		run.numbers = numbers_pick(&st->l, keys, sel, n, room);
+		run.sel = NULL;
+	}
+	/* What an insert moved is resolved again; the second time nothing is inserted. */
+	do {
+		moves = st->moves;
+		kernel_rows(st, run);
+	} while (moves != st->moves);
+}
+
+/* Keys that are not in an array of 64-bit numbers: all columns of the batch made dense first. */
+static void
+dense_add_u64(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
+	      const uint64_t *add, uint64_t *sums)
+{
+	const struct kstate *st = (const struct kstate *)(const void *)t->pub.state;
+	uint64_t numbers[WEIR_STATE_BATCH_MAX], adds[WEIR_STATE_BATCH_MAX];
+	uint64_t made[WEIR_STATE_BATCH_MAX];
+	struct kernel_run run = {
+		.t = t,
+		.numbers = numbers_pick(&st->l, keys, sel, n, numbers),
+		.add = add,
+		.sums = sums,
+		.n = n,
+	};
+
+	if (sel != NULL) {
+		for (uint32_t i = 0; i < n; i++)
+			adds[i] = add[sel[i]];
+		run.add = adds;
+		run.sums = made;
+	}
+	kernel_rows(st, run);
+	for (uint32_t i = 0; i < n && sel != NULL; i++)
+		sums[sel[i]] = made[i];
+}
+
+/* Nobody reads the sums: they go where the row numbers cannot reach beyond. */
+static void
+add_unread(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
+	   const uint64_t *add)
+{
+	const struct weir_table *pub = &t->pub;
+	void *values[WEIR_STATE_BATCH_MAX];
+
+	pub->ops->batch(&t->pub, keys, sel, n, values);
+	for (uint32_t i = 0; i < n; i++)
+		*(uint64_t *)values[i] += add[sel != NULL ? sel[i] : i];
 }
 
 void
@@ -201,26 +245,22 @@ hash_add_u64(struct weir_table *pub, const struct weir_keys *keys, const uint16_
 {
 	struct table *t = (struct table *)(void *)pub;
 	const struct kstate *st = (const struct kstate *)(const void *)pub->state;
-	uint64_t room[WEIR_STATE_BATCH_MAX], unread[WEIR_STATE_BATCH_MAX];
-	uint32_t done = 0;
 
 	WEIR_ASSERT(n <= WEIR_STATE_BATCH_MAX);
 	WEIR_ASSERT(pub->state->spec.value_bytes >= sizeof(uint64_t));
 	if (sums == NULL)
-		sums = unread;
-	if (st->l.mode == MODE_NUMBER) {
-		const struct kernel_run run = {
-			.t = t,
-			.numbers = numbers_of(&st->l, keys, sel, n, room),
-			.sel = sel,
-			.add = add,
-			.sums = sums,
-			.n = n,
-		};
-
-		done = st->kernel->run(&run);
-	}
-	plain_add_u64(t, keys, sel, done, n, add, sums);
+		add_unread(t, keys, sel, n, add);
+	else if (st->l.mode != MODE_NUMBER)
+		plain_add_u64(t, keys, sel, n, add, sums);
+	else if (!numbers_there(&st->l, keys))
+		dense_add_u64(t, keys, sel, n, add, sums);
+	else
+		kernel_rows(st, (struct kernel_run){ .t = t,
+						     .numbers = keys->fixed,
+						     .sel = sel,
+						     .add = add,
+						     .sums = sums,
+						     .n = n });
 }
 
 void
@@ -232,7 +272,7 @@ hash_find(struct weir_table *pub, const struct weir_keys *keys, const uint16_t *
 	struct key k[WEIR_STATE_BATCH_MAX];
 
 	WEIR_ASSERT(n <= WEIR_STATE_BATCH_MAX);
-	keys_stage(t, keys, sel, 0, n, k);
+	keys_stage(t, keys, sel, n, k);
 	for (uint32_t i = 0; i < n; i++) {
 		struct table *of = table_of_key(t, &k[i], false);
 		const uint8_t *payload = of != NULL ? table_lookup(of, &k[i]) : NULL;

@@ -1,9 +1,8 @@
 /*
  * A table's blocks: insert, remove, and growth.
  *
- * Growth rebuilds one flat block, or one row of pages: its blocks are copied to the backend's
- * scratch pages, given back, and the entries are put into fresh blocks. Where an uneven cut would
- * not fit, the row is cut finer (a list of rows still to fill, no recursion).
+ * Growth rebuilds one flat block, or one row of pages: its entries are put into fresh blocks
+ * (refill.c), then the old ones are given back.
  */
 
 #include "statebackend/hash/hash_priv.h"
@@ -142,162 +141,6 @@ table_clear(struct table *t)
 	mem_free(&st->be->mem, t->dir, dir_bytes(t->order));
 }
 
-/* Entries on their way from old blocks to new ones. */
-struct source {
-	const struct geometry *geo;
-	uint8_t *blocks;
-	uint32_t block_cnt;
-	uint32_t need; /* heap bytes / 8 of the key that made it grow */
-};
-
-/* One block of a row to be filled. */
-struct share {
-	uint32_t entries, heap;
-};
-
-static uint8_t *
-source_block(const struct source *src, uint32_t i)
-{
-	return src->blocks + (uint64_t)i * src->geo->bytes;
-}
-
-static void
-source_add(struct hash_backend *be, struct source *src, const struct spot *s)
-{
-	src->geo = s->geo;
-	src->blocks = be->scratch;
-	memcpy(source_block(src, src->block_cnt), s->block, s->geo->bytes);
-	src->block_cnt++;
-}
-
-/* A row that still has to be filled. */
-struct row_plan {
-	uint64_t prefix;
-	uint32_t depth, n;
-};
-
-/* How many entries and heap bytes would each page of the row get? */
-static void
-plan_shares(const struct table *t, const struct source *src, const struct row_plan *plan,
-	    struct share *shares)
-{
-	const struct layout *l = &state_of(t)->l;
-
-	memset(shares, 0, ROW_PAGES_MAX * sizeof(*shares));
-	for (uint32_t i = 0; i < src->block_cnt * src->geo->slot_cnt; i++) {
-		uint8_t *block = source_block(src, i / src->geo->slot_cnt);
-		const uint32_t slot = i % src->geo->slot_cnt;
-		struct key k;
-		uint32_t sub;
-
-		if (*slot_tag(l, block, slot) <= TAG_TOMB)
-			continue;
-		k = block_key(l, t->bias, block, slot);
-		if (z_prefix(k.z, plan->depth) != plan->prefix)
-			continue;
-		sub = (uint32_t)weir_mulhi(k.z << plan->depth, plan->n);
-		shares[sub].entries++;
-		shares[sub].heap += block_key_room(l, k.len);
-	}
-}
-
-static bool
-share_fits(const struct geometry *g, const struct share *s, uint32_t need)
-{
-	return s->entries < g->used_max && (s->heap + need) * 8 <= g->bytes - g->heap_from;
-}
-
-static void
-source_copy(const struct table *t, uint8_t *from, uint32_t slot, const struct spot *to,
-	    const struct key *k)
-{
-	const struct layout *l = &state_of(t)->l;
-	const uint32_t at = block_insert(l, to->geo, to->block, to->meta, to->frac, k);
-
-	memcpy(slot_payload(l, to->block, at) + l->value_at,
-	       slot_payload(l, from, slot) + l->value_at, l->value_bytes);
-}
-
-static void
-row_fill(struct table *t, const struct source *src, const struct row_plan *plan)
-{
-	struct kstate *st = state_of(t);
-	uint8_t *pages[ROW_PAGES_MAX];
-
-	for (uint32_t i = 0; i < plan->n; i++) {
-		pages[i] = page_take(st);
-		WEIR_ASSERT(pages[i] != NULL); /* weir_kstate_reserve() */
-	}
-	row_set(t, plan->prefix, plan->depth, pages, plan->n);
-	for (uint32_t i = 0; i < src->block_cnt * src->geo->slot_cnt; i++) {
-		uint8_t *block = source_block(src, i / src->geo->slot_cnt);
-		const uint32_t slot = i % src->geo->slot_cnt;
-		struct spot s;
-		struct key k;
-
-		if (*slot_tag(&st->l, block, slot) <= TAG_TOMB)
-			continue;
-		k = block_key(&st->l, t->bias, block, slot);
-		if (z_prefix(k.z, plan->depth) != plan->prefix)
-			continue;
-		s = table_spot(t, k.z);
-		source_copy(t, block, slot, &s, &k);
-	}
-}
-
-static void
-rows_fill(struct table *t, const struct source *src, struct row_plan first)
-{
-	struct row_plan todo[DEPTH_MAX + 2];
-	uint32_t todo_cnt = 0;
-
-	todo[todo_cnt++] = first;
-	while (todo_cnt > 0) {
-		struct row_plan plan = todo[--todo_cnt];
-		struct share shares[ROW_PAGES_MAX];
-		bool fits = true;
-
-		plan_shares(t, src, &plan, shares);
-		for (uint32_t i = 0; i < plan.n; i++)
-			fits = fits &&
-			       share_fits(&state_of(t)->l.geo[PAGE_ORDER], &shares[i], src->need);
-		if (fits) {
-			row_fill(t, src, &plan);
-		} else if (plan.n < ROW_PAGES_MAX) {
-			plan.n++;
-			todo[todo_cnt++] = plan;
-		} else {
-			/* More keys than a page holds in one 2^-40th of the hash order. */
-			WEIR_ASSERT(plan.depth < DEPTH_MAX);
-			plan.depth++;
-			plan.n = ROW_PAGES_MIN;
-			plan.prefix = plan.prefix << 1 | 1;
-			todo[todo_cnt++] = plan;
-			plan.prefix ^= 1;
-			todo[todo_cnt++] = plan;
-		}
-	}
-}
-
-static void
-flat_fill(struct table *t, const struct source *src)
-{
-	const struct layout *l = &state_of(t)->l;
-
-	block_clear(&l->geo[t->order], t->flat, &t->meta);
-	for (uint32_t slot = 0; slot < src->geo->slot_cnt; slot++) {
-		uint8_t *block = source_block(src, 0);
-		struct spot s;
-		struct key k;
-
-		if (*slot_tag(l, block, slot) <= TAG_TOMB)
-			continue;
-		k = block_key(l, t->bias, block, slot);
-		s = table_spot(t, k.z);
-		source_copy(t, block, slot, &s, &k);
-	}
-}
-
 static void
 flat_to_pages(struct table *t, const struct source *src)
 {
@@ -310,7 +153,7 @@ flat_to_pages(struct table *t, const struct source *src)
 	t->order = 1;
 	if (st->gd_max == 0)
 		st->gd_max = 1;
-	rows_fill(t, src, (struct row_plan){ .prefix = 0, .depth = 0, .n = ROW_PAGES_MIN });
+	rows_refill(t, src, (struct row_plan){ .prefix = 0, .depth = 0, .n = ROW_PAGES_MIN });
 }
 
 /* Rebuild in the same size only if that leaves room for many more inserts. */
@@ -326,14 +169,13 @@ flat_grow(struct table *t, const struct spot *s, uint32_t need)
 {
 	struct kstate *st = state_of(t);
 	struct source src = { .need = need };
-	const struct share all = { .entries = t->meta.live, .heap = t->meta.heap_live };
-	uint32_t order = t->order;
+	const uint32_t live = t->meta.live, heap = t->meta.heap_live, old = t->order;
+	uint32_t order = old;
 
-	source_add(st->be, &src, s);
-	block_give(st, t->flat, order);
+	source_add(&src, s);
 	if (!worth_a_sweep(s->geo, &t->meta, need))
 		order++;
-	while (order < BLOCK_ORDERS && !share_fits(&st->l.geo[order], &all, need))
+	while (order < BLOCK_ORDERS && !share_fits(&st->l.geo[order], live, heap, need))
 		order++;
 	/* A block as large as a page is either well filled, and most look-ups miss their home slot,
 	 * or the next size is as good: 2,048 slots for 500 to 1,800 keys cost little. */
@@ -343,11 +185,12 @@ flat_grow(struct table *t, const struct spot *s, uint32_t need)
 	/* Two pages in a row may not be there although two pages are. */
 	if (order == BLOCK_ORDERS || (t->flat == NULL && order > PAGE_ORDER)) {
 		flat_to_pages(t, &src);
-		return;
+	} else {
+		WEIR_ASSERT(t->flat != NULL); /* weir_kstate_reserve() */
+		t->order = (uint8_t)order;
+		flat_refill(t, &src);
 	}
-	WEIR_ASSERT(t->flat != NULL); /* weir_kstate_reserve() */
-	t->order = (uint8_t)order;
-	flat_fill(t, &src);
+	block_give(st, src.block[0], old);
 }
 
 static void
@@ -369,23 +212,20 @@ row_grow(struct table *t, const struct spot *s, uint32_t need)
 		const struct spot page = row_spot(t, row, i);
 
 		table_touch(t, &page);
-		source_add(st->be, &src, &page);
+		source_add(&src, &page);
 	}
-	for (uint32_t i = 0; i < row_pages(row); i++)
-		page_give(st, row_spot(t, row, i).block);
+	/* Four pages are two rows of two; the list cuts finer what does not fit. */
 	if (plan.n > ROW_PAGES_MAX) {
-		/* Four pages are two rows of two; the list cuts finer what does not fit. */
-		struct row_plan half = { .prefix = plan.prefix << 1,
-					 .depth = plan.depth + 1,
-					 .n = ROW_PAGES_MIN };
-
-		WEIR_ASSERT(half.depth <= DEPTH_MAX);
-		rows_fill(t, &src, half);
-		half.prefix |= 1;
-		rows_fill(t, &src, half);
-		return;
+		WEIR_ASSERT(plan.depth < DEPTH_MAX);
+		plan.depth++;
+		plan.n = ROW_PAGES_MIN;
+		plan.prefix = plan.prefix << 1 | 1;
+		rows_refill(t, &src, plan);
+		plan.prefix ^= 1;
 	}
-	rows_fill(t, &src, plan);
+	rows_refill(t, &src, plan);
+	for (uint32_t i = 0; i < src.block_cnt; i++)
+		page_give(st, src.block[i]);
 }
 
 static void

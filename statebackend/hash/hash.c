@@ -8,7 +8,7 @@
 
 /* Expected bytes of a byte-string key: sizes the heap of a block against its slots. */
 #define HEAP_PER_SLOT 24u
-#define SLACK_PAGES   16u
+#define SLACK_PAGES   20u
 /* What a block that counts as small is doubled to at most. */
 #define SMALL_MAX 4096u
 
@@ -118,9 +118,9 @@ hash_open(struct weir_backend *pub, const struct weir_kstate_spec *spec, struct 
 
 /*
  * What rows new entries can take at most. A block of 4 KiB and more grows by one page when it is
- * rebuilt (its old memory is given back first), a smaller one to 4 KiB; a new table takes its first
- * block; a slack covers uneven cuts and partly used pages of small blocks. Keys that stand outside
- * their page may need 4 KiB each.
+ * rebuilt, a smaller one to 4 KiB; a new table takes its first block; a slack covers the old blocks
+ * of one row, which are given back last, uneven cuts and partly used pages of small blocks. Keys
+ * that stand outside their page may need 4 KiB each.
  */
 static uint64_t
 growth_bytes(const struct kstate *st, uint32_t rows)
@@ -253,8 +253,5 @@ weir_backend_hash_open(const struct weir_backend_hash_config *cfg, struct weir_e
 	be->pub.ops = &hash_ops;
 	be->magic = HASH_MAGIC;
 	be->budget_key = cfg->budget_key;
-	/* One page more: the odd pages around a run are not lost, they become free pages. */
-	be->scratch = mem_run_alloc(&be->mem, 2);
-	WEIR_ASSERT(be->scratch != NULL);
 	return &be->pub;
 }

@@ -4,7 +4,8 @@
 /*
  * The parts of the hash backend, for its own files and tests.
  *
- *   mem.c    pages and blocks        block.c  entries in one block     rows.c    directory, grow.c
+ *   mem.c    pages and blocks        block.c  entries in one block     rows.c    directory
+ *   grow.c   insert and growth       refill.c old blocks into fresh ones
  *   batch.c  look-ups by batch       tables.c namespaces               scan.c    iteration
  *   freeze.c snapshot                load.c   restore                  hash.c    the contract's
  * table
@@ -88,7 +89,6 @@ struct hash_backend {
 	struct mem mem;
 	struct kstate *states;
 	const char *budget_key;
-	uint8_t *scratch;      /* ROW_PAGES_MAX pages, for rebuilding a row */
 	uint64_t block_cnt;    /* flat blocks below 4 KiB */
 	uint64_t page_cnt;     /* larger ones and pages */
 	uint64_t double_cnt;   /* of them flat blocks of two pages */
@@ -166,6 +166,30 @@ void table_touch(struct table *t, const struct spot *s);
 void row_set(struct table *t, uint64_t prefix, uint32_t depth, uint8_t *const *pages, uint32_t n);
 uint64_t dir_bytes(uint32_t gd);
 
+/* refill.c: entries on their way from old blocks to new ones. */
+struct source {
+	const struct geometry *geo;
+	uint8_t *block[ROW_PAGES_MAX];
+	uint32_t block_cnt;
+	uint32_t need; /* heap bytes / 8 of the key that made it grow */
+};
+/* A row to be filled. */
+struct row_plan {
+	uint64_t prefix;
+	uint32_t depth, n;
+};
+void source_add(struct source *src, const struct spot *s);
+/* Room for these entries and key bytes, and for one key more? */
+static inline bool
+share_fits(const struct geometry *g, uint32_t entries, uint32_t heap, uint32_t need)
+{
+	return entries < g->used_max && (heap + need) * 8 <= g->bytes - g->heap_from;
+}
+/* Fresh pages for the row, or for finer ones; the directory names them. */
+void rows_refill(struct table *t, const struct source *src, struct row_plan first);
+/* Into the table's fresh flat block. */
+void flat_refill(struct table *t, const struct source *src);
+
 /* grow.c: tables of blocks. */
 /* Payload of the key, made if missing; may move entries (kstate.moves). */
 uint8_t *table_upsert(struct table *t, const struct key *k);
@@ -190,9 +214,8 @@ struct key key_make(const struct table *t, const struct weir_keys *keys, uint32_
 struct table *table_of_key(struct table *t, struct key *k, bool make);
 void plain_batch(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
 		 void **values);
-/* Rows from .. n - 1. */
-void plain_add_u64(struct table *t, const struct weir_keys *keys, const uint16_t *sel,
-		   uint32_t from, uint32_t n, const uint64_t *add, uint64_t *sums);
+void plain_add_u64(struct table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
+		   const uint64_t *add, uint64_t *sums);
 void hash_batch(struct weir_table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
 		void **values);
 void hash_find(struct weir_table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,

@@ -12,17 +12,18 @@
 /* One batch on its way through a kernel. */
 struct kernel_run {
 	struct table *t;
-	const uint64_t *numbers; /* i-th key, i < n */
-	const uint16_t *sel;	 /* number of the i-th row: where its add and sum stand; NULL: i */
+	const uint64_t *numbers; /* keys by row number */
+	const uint16_t *sel;	 /* i-th row: where its key, add and sum stand; NULL: i */
 	const uint64_t *add;	 /* NULL: give pointers */
 	uint64_t *sums;
-	void **values;
+	void **values; /* of the i-th row */
 	uint32_t n;
 };
 
 struct hash_kernel {
 	const char *name;
-	/* Rows done from the front; the rest must be done by the plain path (entries moved). */
+	/* Rows done from the front; it stops behind a row that moved entries (pointers given before
+	 * are stale then), to go on with a run of the rest. None done means that keys were made. */
 	uint32_t (*run)(const struct kernel_run *r);
 };
 

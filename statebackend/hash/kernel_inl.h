@@ -6,99 +6,101 @@
  * arguments of always-inlined functions:
  *
  *   add     add and give sums, else give pointers
- *   sel     add and sums stand at row numbers
+ *   sel     keys, values to add and sums stand at row numbers
  *   line    8-byte values: a group is one 64-byte line and a block has 2^k slots
- *   scaled  the range of hashes is no power of two
+ *   whole   the range is all hashes: the place of a key is its hash
+ *   home    look at the home slot first, then at its group; else at the group at once
+ *
+ * A flat block is near: one pass. Pages are far: rows are staged (directory, then the line of the
+ * home group on its way into the cache) STAGE rows ahead of the pass that uses them; more would
+ * overrun the CPU's miss queue and the first-level cache, fewer would wait. The loops take what
+ * they need in registers: no address of theirs is given away, and all that is rare is in functions
+ * that start again from the kernel_run.
  */
 
 #include "statebackend/hash/kernel.h"
 
-/* Rows of 256 that miss their home slot (times 8) above which the branch-free pass is faster. */
+/* Rows of 256 that miss their home slot (times 8) above which the group is looked at at once. */
 #define MISS_MANY (24u * 8)
 /* From this depth on the directory itself is not in cache. */
 #define GD_LARGE 13u
-#define STAGE	 16u
+#ifndef AHEAD
+#define AHEAD 32u
+#endif
 
 struct variant {
-	bool add, sel, line, scaled;
+	bool add, sel, line, whole, home;
 };
 
 /* What a batch keeps in registers. */
 struct view {
-	const struct layout *l;
-	uint64_t first, scale, bias, cur;
-	uint64_t slots_bytes; /* of a page, or of the flat block */
-	uint64_t block_mask;
-	uint32_t shift, group_bytes, payload_bytes, slot_cnt, block_shift;
-	uint64_t *dir;
-	uint32_t dir_shift;
+	uint64_t first, scale, cur;
+	uint8_t *flat;
+	const uint64_t *dir;
+	uint32_t shift, dir_shift;
+	uint32_t slot_cnt, group_bytes, payload_bytes;
+	uint32_t block_shift; /* line: of frac to 16 bytes per slot */
 };
 
-WEIR_INLINE uint64_t
-number_z(const struct view *v, uint64_t number, const bool scaled)
+/* Into M or E state at once: the line will be written. CPUs without it take it for a no-op. */
+WEIR_INLINE void
+prefetch_write(const void *at)
 {
-	const uint64_t z = (weir_hash_u64(number) - v->first) << v->shift;
-
-	return scaled ? z + weir_mulhi(z, v->scale) : z;
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
 }
 
-/* The home tag word of a block. */
+WEIR_INLINE uint64_t
+row_number(const struct kernel_run *r, uint32_t i, const bool sel)
+{
+	return r->numbers[sel ? r->sel[i] : i];
+}
+
+WEIR_INLINE uint64_t
+number_z(const struct view v, uint64_t number, const bool whole)
+{
+	const uint64_t hash = weir_hash_u64(number), z = (hash - v.first) << v.shift;
+
+	return whole ? hash : z + weir_mulhi(z, v.scale);
+}
+
+/* The home group of a block, and the home slot in it. */
 WEIR_INLINE uint64_t *
-home_tag(const struct view *v, uint8_t *block, uint64_t frac, const bool line)
+home_group(const struct view v, uint8_t *block, uint64_t frac, uint64_t *slot, const bool line)
 {
 	uint64_t idx;
 
 	if (line) {
-		idx = frac >> v->block_shift; /* byte offset if entries were 16 bytes in a row */
-		return (uint64_t *)(void *)(block + ((idx & ~63ull) | (idx >> 1 & 24)));
+		idx = frac >> v.block_shift; /* byte offset if entries were 16 bytes in a row */
+		*slot = idx >> 4 & 3;
+		return (uint64_t *)(void *)(block + (idx & ~63ull));
 	}
-	idx = weir_mulhi(frac, v->slot_cnt);
-	return (uint64_t *)(void *)(block + idx / GROUP * v->group_bytes + idx % GROUP * 8);
+	idx = weir_mulhi(frac, v.slot_cnt);
+	*slot = idx % GROUP;
+	return (uint64_t *)(void *)(block + idx / GROUP * v.group_bytes);
 }
 
-/* Payload of the slot whose tag is at s: groups start on multiples of 32. */
+/* Payload of a slot of a group. */
 WEIR_INLINE uint64_t *
-payload_of(const struct view *v, uint64_t *s, const bool line)
+payload_of(uint64_t *group, uint64_t slot, uint32_t payload_bytes, const bool line)
 {
-	const uintptr_t at = (uintptr_t)s;
-
 	if (line)
-		return s + GROUP;
-	return (uint64_t *)((at & ~(uintptr_t)31) + 32 + (at >> 3 & 3) * v->payload_bytes);
+		return group + GROUP + slot;
+	return (uint64_t *)(void *)((uint8_t *)(group + GROUP) + slot * payload_bytes);
 }
 
-WEIR_INLINE uint64_t *
-group_of(uint64_t *s)
+/* Both halves of a product: gcc spills the halves of its own 128-bit type. */
+WEIR_INLINE uint64_t
+mul_wide(uint64_t a, uint64_t b, uint64_t *low)
 {
-	return (uint64_t *)((uintptr_t)s & ~(uintptr_t)31);
-}
+#ifdef __BMI2__
+	unsigned long long high;
 
-/*
- * The tag word of a key that is not at home: the home group, then the groups after it, up to one
- * with an empty slot. NULL: not there.
- */
-WEIR_INLINE uint64_t *
-near_tag(const struct view *v, uint64_t *s, uint64_t tag, const bool line)
-{
-	const uint64_t step = line ? 64 : v->group_bytes;
-	uint8_t *group = (uint8_t *)group_of(s);
-	uint64_t at = (uintptr_t)group & v->block_mask;
-	uint8_t *block = group - at;
-
-	if (WEIR_UNLIKELY(tag <= TAG_TOMB))
-		return NULL;
-	for (;;) { /* ends: a block always has an empty slot */
-		uint64_t *tags = (uint64_t *)(void *)(block + at);
-		const uint32_t hits = group_match(tags, tag);
-
-		if (WEIR_LIKELY(hits != 0))
-			return tags + __builtin_ctz(hits);
-		if (group_match(tags, TAG_EMPTY) != 0)
-			return NULL;
-		at += step;
-		if (WEIR_UNLIKELY(at >= v->slots_bytes))
-			at = 0;
-	}
+	*low = _mulx_u64(a, b, &high);
+	return high;
+#else
+	*low = a * b;
+	return weir_mulhi(a, b);
+#endif
 }
 
 WEIR_INLINE void
@@ -115,15 +117,255 @@ row_done(const struct kernel_run *r, uint32_t i, uint64_t *payload, const struct
 	}
 }
 
+/* --- what is rare --- */
+
+/*
+ * The payload of a key that is not in the group: in the groups after it, up to one with an empty
+ * slot. NULL: not there.
+ */
+WEIR_INLINE uint64_t *
+near_payload(const struct layout *l, const struct geometry *g, uint64_t *group, uint64_t tag)
+{
+	const uint64_t at = (uintptr_t)group & (g->bytes - 1);
+	uint8_t *block = (uint8_t *)group - at;
+	uint32_t idx = (uint32_t)(at / l->group_bytes);
+
+	for (;;) { /* ends: a block always has an empty slot */
+		uint64_t *tags = (uint64_t *)(void *)(block + (uint64_t)idx * l->group_bytes);
+		const uint32_t hits = group_match(tags, tag);
+
+		if (WEIR_LIKELY(hits != 0))
+			return payload_of(tags, (uint64_t)__builtin_ctz(hits), l->payload_bytes,
+					  false);
+		if (group_match(tags, TAG_EMPTY) != 0)
+			return NULL;
+		idx = idx + 1 == g->group_cnt ? 0 : idx + 1;
+	}
+}
+
+/* A key that is not there, into its home group; NULL: the group or the page is full. The page is
+ * this epoch's already. */
+WEIR_INLINE uint64_t *
+near_insert(struct table *t, uint64_t *group, uint64_t tag)
+{
+	struct kstate *st = (struct kstate *)(void *)t->pub.state;
+	struct block_meta *m = mem_meta(&st->be->mem, group);
+	const uint32_t open = group_match(group, TAG_EMPTY);
+	uint64_t *payload;
+	uint32_t slot;
+
+	if (open == 0 || m->used >= st->l.geo[PAGE_ORDER].used_max)
+		return NULL;
+	slot = (uint32_t)__builtin_ctz(open);
+	m->used++;
+	m->live++;
+	t->count++;
+	st->entry_cnt++;
+	group[slot] = tag;
+	payload = payload_of(group, slot, st->l.payload_bytes, false);
+	__builtin_memset(payload, 0, st->l.payload_bytes);
+	return payload;
+}
+
 /* Any key, any place; may move entries. */
 static __attribute__((noinline)) uint64_t *
 slow_row(const struct kernel_run *r, uint32_t i)
 {
 	const struct layout *l = &((struct kstate *)(void *)r->t->pub.state)->l;
-	struct key k = { .tag = r->numbers[i] + TAG_BIAS,
-			 .z = place_z(l, weir_hash_u64(r->numbers[i])) };
+	const uint64_t number = row_number(r, i, r->sel != NULL);
+	struct key k = { .tag = number + TAG_BIAS, .z = place_z(l, weir_hash_u64(number)) };
 
 	return (uint64_t *)(void *)table_upsert(table_of_key(r->t, &k, true), &k);
+}
+
+/* The payload of row i, whose key is not in its home group; may move entries. */
+static __attribute__((noinline)) uint64_t *
+far_row(const struct kernel_run *r, uint32_t i, uint64_t *group)
+{
+	struct table *t = r->t;
+	const struct layout *l = &((struct kstate *)(void *)t->pub.state)->l;
+	const uint64_t tag = row_number(r, i, r->sel != NULL) + TAG_BIAS;
+	uint64_t *payload = NULL;
+
+	if (WEIR_LIKELY(tag > TAG_TOMB)) {
+		payload = near_payload(l, &l->geo[t->paged ? PAGE_ORDER : t->order], group, tag);
+		if (payload == NULL && t->paged)
+			payload = near_insert(t, group, tag);
+	}
+	return payload != NULL ? payload : slow_row(r, i);
+}
+
+/* The page of row i has not been written in this epoch: capture and mark it. Its address. */
+static __attribute__((noinline)) uint64_t
+page_touch(const struct kernel_run *r, uint32_t i)
+{
+	const struct layout *l = &((struct kstate *)(void *)r->t->pub.state)->l;
+	const uint64_t number = row_number(r, i, r->sel != NULL);
+	const struct spot s = table_spot(r->t, place_z(l, weir_hash_u64(number)));
+
+	table_touch(r->t, &s);
+	return (uintptr_t)s.block;
+}
+
+/*
+ * Rows whose key is not in its home group: they wait for the end of the batch while the next group
+ * comes into the cache. All rows of a key wait together, so they still are in their order.
+ */
+struct far_list {
+	uint32_t cnt;
+	uint8_t row[WEIR_STATE_BATCH_MAX];
+	uint64_t *group[WEIR_STATE_BATCH_MAX];
+};
+
+WEIR_INLINE void
+far_add(struct far_list *far, uint32_t i, uint64_t *group, uint32_t group_bytes)
+{
+	far->row[far->cnt] = (uint8_t)i;
+	far->group[far->cnt] = group;
+	far->cnt++;
+	/* Behind the last group of a page it is of no use, and does no harm. */
+	prefetch_write((uint8_t *)group + group_bytes);
+}
+
+static __attribute__((noinline)) void
+far_rows(const struct kernel_run *r, const struct far_list *far)
+{
+	const struct kstate *st = (const struct kstate *)(const void *)r->t->pub.state;
+	const uint64_t moves = st->moves;
+	const struct variant k = { .add = r->add != NULL, .sel = r->sel != NULL };
+
+	for (uint32_t j = 0; j < far->cnt; j++) {
+		const uint32_t i = far->row[j];
+
+		row_done(r, i,
+			 WEIR_LIKELY(st->moves == moves) ? far_row(r, i, far->group[j])
+							 : slow_row(r, i),
+			 k);
+	}
+}
+
+static __attribute__((noinline)) void
+prefetch_rows(const struct kernel_run *r)
+{
+	const struct layout *l = &((struct kstate *)(void *)r->t->pub.state)->l;
+
+	for (uint32_t i = 0; i < r->n; i++)
+		__builtin_prefetch(table_row(
+			r->t, place_z(l, weir_hash_u64(row_number(r, i, r->sel != NULL)))));
+}
+
+/* --- the passes --- */
+
+/* NULL: the key is not where it was looked for. */
+WEIR_INLINE uint64_t *
+group_payload(const struct view v, uint64_t *group, uint64_t tag, const struct variant k)
+{
+	const uint32_t hits = group_match(group, tag);
+
+	return WEIR_LIKELY(hits != 0 && tag > TAG_TOMB)
+		       ? payload_of(group, (uint64_t)__builtin_ctz(hits), v.payload_bytes, k.line)
+		       : NULL;
+}
+
+WEIR_INLINE uint64_t *
+slot_payload_at(const struct view v, uint64_t *group, uint64_t slot, uint64_t tag,
+		const struct variant k)
+{
+	return WEIR_LIKELY(group[slot] == tag && tag > TAG_TOMB)
+		       ? payload_of(group, slot, v.payload_bytes, k.line)
+		       : NULL;
+}
+
+/* Rows done; *missed: those not at home. */
+WEIR_INLINE uint32_t
+run_flat(const struct kernel_run *run, const struct view v, uint32_t *missed,
+	 const struct variant k)
+{
+	const struct kernel_run r = *run;
+	const struct kstate *st = (const struct kstate *)(const void *)r.t->pub.state;
+	const uint64_t moves = st->moves;
+	uint32_t misses = 0;
+
+	for (uint32_t i = 0; i < r.n; i++) {
+		const uint64_t number = row_number(&r, i, k.sel), tag = number + TAG_BIAS;
+		const uint64_t z = number_z(v, number, k.whole);
+		uint64_t slot, *payload, *group = home_group(v, v.flat, z, &slot, k.line);
+
+		payload = k.home ? slot_payload_at(v, group, slot, tag, k)
+				 : group_payload(v, group, tag, k);
+		misses += group[slot] != tag;
+		if (WEIR_LIKELY(payload != NULL)) {
+			row_done(&r, i, payload, k);
+			continue;
+		}
+		payload = far_row(run, i, group);
+		row_done(&r, i, payload, k);
+		if (WEIR_UNLIKELY(st->moves != moves)) {
+			*missed = misses;
+			return i + 1;
+		}
+	}
+	*missed = misses;
+	return r.n;
+}
+
+/* The home group of row i, on its way into the cache; its page is this epoch's. */
+WEIR_INLINE uint64_t *
+page_stage(const struct kernel_run *run, const struct kernel_run r, const struct view v, uint32_t i,
+	   const struct variant k)
+{
+	const uint64_t z = number_z(v, row_number(&r, i, k.sel), k.whole);
+	const uint64_t *row = v.dir + (z >> v.dir_shift) * ROW_WORDS;
+	const uint64_t meta = row[ROW_META];
+	uint64_t frac, slot, *group;
+	const uint64_t page = mul_wide(z << (meta & 63), meta >> 8, &frac);
+	uint64_t word = row[page] ^ v.cur;
+
+	if (WEIR_UNLIKELY(word >> EPOCH_SHIFT != 0))
+		word = page_touch(run, i);
+	group = home_group(v, (uint8_t *)(uintptr_t)word, frac, &slot, k.line);
+	prefetch_write(group);
+	if (!k.line)
+		prefetch_write(payload_of(group, slot, v.payload_bytes, false));
+	return group;
+}
+
+WEIR_INLINE void
+page_row(const struct kernel_run r, const struct view v, uint32_t i, uint64_t *group,
+	 struct far_list *far, const struct variant k)
+{
+	const uint64_t tag = row_number(&r, i, k.sel) + TAG_BIAS;
+	uint64_t *payload = group_payload(v, group, tag, k);
+
+	if (WEIR_LIKELY(payload != NULL))
+		row_done(&r, i, payload, k);
+	else
+		far_add(far, i, group, k.line ? WEIR_LINE : v.group_bytes);
+}
+
+WEIR_INLINE uint32_t
+run_pages(const struct kernel_run *run, const struct view v, const struct variant k)
+{
+	const struct kernel_run r = *run;
+	const uint32_t first = r.n < AHEAD ? r.n : AHEAD;
+	uint64_t *groups[AHEAD];
+	struct far_list far;
+	uint32_t i;
+
+	far.cnt = 0;
+	for (i = 0; i < first; i++)
+		groups[i] = page_stage(run, r, v, i, k);
+	for (i = 0; i + AHEAD < r.n; i++) {
+		uint64_t *group = groups[i % AHEAD];
+
+		groups[i % AHEAD] = page_stage(run, r, v, i + AHEAD, k);
+		page_row(r, v, i, group, &far, k);
+	}
+	for (; i < r.n; i++)
+		page_row(r, v, i, groups[i % AHEAD], &far, k);
+	if (far.cnt > 0)
+		far_rows(run, &far);
+	return r.n;
 }
 
 WEIR_INLINE struct view
@@ -131,215 +373,75 @@ view_of(const struct kernel_run *r)
 {
 	const struct kstate *st = (const struct kstate *)(const void *)r->t->pub.state;
 	const uint32_t order = r->t->paged ? PAGE_ORDER : r->t->order;
-	const struct geometry *g = &st->l.geo[order];
 
 	return (struct view){
-		.l = &st->l,
 		.first = st->l.range_first,
 		.scale = st->l.range_scale,
-		.bias = TAG_BIAS,
 		.cur = st->cur,
-		.slots_bytes = (uint64_t)g->group_cnt * st->l.group_bytes,
-		.block_mask = g->bytes - 1,
+		.flat = r->t->flat,
+		.dir = r->t->dir,
 		.shift = st->l.range_shift,
+		.dir_shift = 64 - r->t->order,
+		.slot_cnt = st->l.geo[order].slot_cnt,
 		.group_bytes = st->l.group_bytes,
 		.payload_bytes = st->l.payload_bytes,
-		.slot_cnt = g->slot_cnt,
 		.block_shift = 64 - (BLOCK_SHIFT + order),
-		.dir = r->t->dir,
-		.dir_shift = 64 - r->t->order,
 	};
 }
 
-/* Stage 2: the tag words are known (and on their way); row by row. */
 WEIR_INLINE uint32_t
-rows_branchy(const struct kernel_run *run, const struct view *v, uint64_t *const *tags,
-	     uint32_t *missed, const struct variant k)
-{
-	const struct kernel_run here = *run, *const r = &here; /* its fields stay in registers */
-	const struct kstate *st = (const struct kstate *)(const void *)r->t->pub.state;
-	const uint64_t moves = st->moves;
-	uint32_t misses = 0, i;
-
-	for (i = 0; i < r->n; i++) {
-		const uint64_t tag = r->numbers[i] + v->bias;
-		uint64_t *s = tags[i], *payload;
-
-		if (WEIR_LIKELY(*s == tag && tag > TAG_TOMB)) {
-			row_done(r, i, payload_of(v, s, k.line), k);
-			continue;
-		}
-		misses++;
-		s = near_tag(v, s, tag, k.line);
-		payload = s != NULL ? payload_of(v, s, k.line) : slow_row(r, i);
-		row_done(r, i, payload, k);
-		if (WEIR_UNLIKELY(st->moves != moves)) {
-			i++;
-			break;
-		}
-	}
-	*missed = misses;
-	return i;
-}
-
-/* Stage 2 when many keys miss their home slot: no branch on where a key is, a list of what is left.
- */
-WEIR_INLINE uint32_t
-rows_branchless(const struct kernel_run *run, const struct view *v, uint64_t **tags,
-		uint32_t *missed, const struct variant k)
-{
-	const struct kernel_run here = *run, *const r = &here;
-	const struct kstate *st = (const struct kstate *)(const void *)r->t->pub.state;
-	const uint64_t moves = st->moves;
-	uint8_t todo[WEIR_STATE_BATCH_MAX];
-	uint32_t todo_cnt = 0, home = 0;
-
-	for (uint32_t i = 0; i < r->n; i++) {
-		const uint64_t tag = r->numbers[i] + v->bias;
-		uint64_t *group = group_of(tags[i]);
-		const uint32_t hits = tag > TAG_TOMB ? group_match(group, tag) : 0;
-
-		home += *tags[i] == tag;
-		tags[i] = group + __builtin_ctz(hits | 16);
-		todo[todo_cnt] = (uint8_t)i;
-		todo_cnt += hits == 0;
-	}
-	*missed = r->n - home;
-	for (uint32_t j = 0; j < todo_cnt; j++) {
-		const uint32_t i = todo[j];
-		const uint64_t tag = r->numbers[i] + v->bias;
-		/* Four past its group, or at it if the key is odd: back to the group. */
-		uint64_t *s = near_tag(v, tags[i] - GROUP, tag, k.line);
-
-		if (WEIR_UNLIKELY(s == NULL)) {
-			(void)slow_row(r, i);
-			if (st->moves != moves)
-				return 0;
-		}
-		tags[i] = s;
-	}
-	for (uint32_t i = 0; i < r->n; i++)
-		row_done(r, i,
-			 WEIR_LIKELY(tags[i] != NULL) ? payload_of(v, tags[i], k.line)
-						      : slow_row(r, i),
-			 k);
-	return r->n;
-}
-
-WEIR_INLINE void
-stage_flat(const struct kernel_run *r, const struct view *v, uint64_t **tags,
-	   const struct variant k)
-{
-	for (uint32_t i = 0; i < r->n; i++)
-		tags[i] = home_tag(v, r->t->flat, number_z(v, r->numbers[i], k.scaled), k.line);
-}
-
-/* A page that this epoch has not written yet: capture it and mark it. */
-static __attribute__((noinline)) void
-touch_z(struct table *t, uint64_t z)
-{
-	const struct spot s = table_spot(t, z);
-
-	table_touch(t, &s);
-}
-
-WEIR_INLINE void
-stage_pages(const struct kernel_run *run, const struct view *view, uint64_t **tags,
-	    const struct variant k)
-{
-	const struct kernel_run here = *run, *const r = &here;
-	const struct view seen = *view, *const v = &seen;
-
-	for (uint32_t from = 0; from < r->n; from += STAGE) {
-		const uint32_t to = from + STAGE < r->n ? from + STAGE : r->n;
-		uint64_t stale = 0;
-
-		for (uint32_t i = from; i < to; i++) {
-			const uint64_t z = number_z(v, r->numbers[i], k.scaled);
-			const uint64_t *row = v->dir + (z >> v->dir_shift) * ROW_WORDS;
-			const weir_u128 f =
-				(weir_u128)(z << (row[ROW_META] & 63)) * (row[ROW_META] >> 8);
-			const uint64_t word = row[(uint64_t)(f >> 64)] ^ v->cur;
-
-			stale |= word;
-			tags[i] = home_tag(v, (uint8_t *)(uintptr_t)(word & ADDR_MASK), (uint64_t)f,
-					   k.line);
-			__builtin_prefetch(tags[i], 1);
-			if (!k.line)
-				__builtin_prefetch(payload_of(v, tags[i], false), 1);
-		}
-		if (WEIR_UNLIKELY(stale >> EPOCH_SHIFT != 0))
-			for (uint32_t i = from; i < to; i++)
-				touch_z(r->t, number_z(v, r->numbers[i], k.scaled));
-	}
-}
-
-static __attribute__((noinline)) void
-prefetch_rows(const struct kernel_run *r, const struct view *v)
-{
-	for (uint32_t i = 0; i < r->n; i++)
-		__builtin_prefetch(v->dir +
-				   (number_z(v, r->numbers[i], true) >> v->dir_shift) * ROW_WORDS);
-}
-
-WEIR_INLINE uint32_t
-run_variant(const struct kernel_run *r, const struct variant k)
+run_variant(const struct kernel_run *r, struct variant k)
 {
 	struct kstate *st = (struct kstate *)(void *)r->t->pub.state;
 	const struct view v = view_of(r);
-	uint64_t *tags[WEIR_STATE_BATCH_MAX];
-	uint32_t missed = 0, done;
+	uint32_t missed, done;
 
-	if (!r->t->paged) {
+	if (r->t->paged) {
+		if (WEIR_UNLIKELY(r->t->order >= GD_LARGE))
+			prefetch_rows(r);
+		return run_pages(r, v, k);
+	}
+	if (WEIR_UNLIKELY(r->t->epoch != epoch_of(st))) {
 		const struct spot s = table_spot(r->t, 0);
 
 		table_touch(r->t, &s);
-		stage_flat(r, &v, tags, k);
-	} else {
-		if (r->t->order >= GD_LARGE)
-			prefetch_rows(r, &v);
-		stage_pages(r, &v, tags, k);
 	}
-	if (st->miss_avg > MISS_MANY)
-		done = rows_branchless(r, &v, tags, &missed, k);
-	else
-		done = rows_branchy(r, &v, tags, &missed, k);
+	if (st->miss_avg > MISS_MANY) {
+		done = run_flat(r, v, &missed, k);
+	} else {
+		k.home = true;
+		done = run_flat(r, v, &missed, k);
+	}
 	/* Average of the rows of 256 that missed, times 8, over about 8 batches. */
 	st->miss_avg = st->miss_avg - st->miss_avg / 8 + missed * 256 / r->n;
 	return done;
 }
 
+/* The common shapes get bodies of their own. */
 WEIR_INLINE uint32_t
-run_add(const struct kernel_run *r, bool line, struct variant k)
+run_shape(const struct kernel_run *r, struct variant k)
 {
 	const struct layout *l = &((const struct kstate *)(const void *)r->t->pub.state)->l;
 
+	if (l->payload_bytes != 8)
+		return run_variant(r, k);
 	k.line = true;
-	if (line && l->range_scale == 0)
+	if (l->range_first != 0 || l->range_shift != 0 || l->range_scale != 0)
 		return run_variant(r, k);
-	k.scaled = true;
-	if (line)
-		return run_variant(r, k);
-	k.line = false;
+	k.whole = true;
 	return run_variant(r, k);
 }
 
-/* The common shapes get bodies of their own. */
-static inline uint32_t
+static uint32_t
 kernel_run(const struct kernel_run *r)
 {
-	const struct layout *l = &((const struct kstate *)(const void *)r->t->pub.state)->l;
-	const bool line = l->payload_bytes == 8;
-
 	if (r->n == 0)
 		return 0;
-	if (r->add != NULL && r->sel != NULL)
-		return run_add(r, line, (struct variant){ .add = true, .sel = true });
 	if (r->add != NULL)
-		return run_add(r, line, (struct variant){ .add = true });
-	if (line)
-		return run_variant(r, (struct variant){ .line = true, .scaled = true });
-	return run_variant(r, (struct variant){ .scaled = true });
+		return r->sel != NULL ? run_shape(r, (struct variant){ .add = true, .sel = true })
+				      : run_shape(r, (struct variant){ .add = true });
+	return r->sel != NULL ? run_shape(r, (struct variant){ .sel = true })
+			      : run_shape(r, (struct variant){ 0 });
 }
 
 #endif /* WEIR_STATEBACKEND_HASH_KERNEL_INL_H */
