@@ -13,6 +13,7 @@ unaligned checkpoints under back pressure, also how many restores had frames in 
 """
 
 import argparse
+import glob
 import os
 import random
 import subprocess
@@ -122,6 +123,14 @@ def tail(folder):
         return file.read()[-6000:]
 
 
+def take_time(rng, kind, folder, least, most):
+    """Until the kill. Frames in flight are for whoever has a checkpoint to restore."""
+    if "checkpoint__unaligned" in kind.sets:
+        e2e.wait_until(lambda: glob.glob(f"{folder}/chk/*/chk-*/manifest"), 5)
+        most /= 2
+    time.sleep(rng.uniform(least, most) * e2e.PATIENCE)
+
+
 def note_restores(kind, restores):
     """Count them; how many there were."""
     restores = [r for r in restores if (r["checkpoint"] or 0) > 0]
@@ -136,7 +145,7 @@ def kill_worker(rng, kind, folder, what):
     run = Started(kind, folder)
     kills = 0
     for _ in range(rng.randrange(1, 4)):
-        time.sleep(rng.uniform(0.02, 1.5) * e2e.PATIENCE)
+        take_time(rng, kind, folder, 0.02, 1.5)
         worker = run.worker()
         if not run.over() and worker and e2e.kill(worker):
             kills += 1
@@ -154,7 +163,7 @@ def kill_supervisor(rng, kind, folder, what, victim):
     restore = {}
     for _ in range(rng.randrange(1, 3)):
         run = Started(kind, folder, **restore)
-        time.sleep(rng.uniform(0.05, 1.8) * e2e.PATIENCE)
+        take_time(rng, kind, folder, 0.05, 1.8)
         worker = run.worker()
         e2e.kill(run.process.pid)
         if worker and victim == "both":

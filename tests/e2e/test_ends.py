@@ -30,7 +30,7 @@ NESTED = {
     "environment": "kernel cpu governor hugepages io_backend o_direct dpdk allocator git",
 }
 CHECKPOINT = ("id kind status reason trigger_ms duration_ms bytes full_bytes mode frames_in_flight "
-              "prepare_ms start_delay_ms alignment_ms sync_ms async_ms finalize_ms").split()
+              "persisted_bytes prepare_ms start_delay_ms alignment_ms sync_ms async_ms finalize_ms").split()
 PHASES = ("prepare_ms", "start_delay_ms", "alignment_ms", "sync_ms", "async_ms", "finalize_ms")
 
 

@@ -20,7 +20,7 @@ from e2e import check
 
 PHASES = ("prepare_ms", "start_delay_ms", "alignment_ms", "sync_ms", "async_ms", "finalize_ms")
 FIELDS = {"id", "kind", "status", "reason", "trigger_ms", "duration_ms", "bytes", "full_bytes",
-          "mode", "frames_in_flight", *PHASES}
+          "mode", "frames_in_flight", "persisted_bytes", *PHASES}
 
 
 def completed(report):
