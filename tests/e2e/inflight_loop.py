@@ -102,11 +102,12 @@ def q0():
 
 def kill_round(rng, kind, number):
     folder, what = new_folder(), f"round {number}, killed under back pressure"
-    run = Started(kind, folder, checkpoint__interval="10ms", job__sink_rate=120000, **UNALIGNED)
-    kills = 0
+    run = Started(kind, folder, checkpoint__interval="10ms", job__sink_rate=60000, **UNALIGNED)
+    kills, last = 0, 0
     for _ in range(rng.randrange(1, 4)):
-        time.sleep(rng.uniform(0.1, 0.5) * e2e.PATIENCE)
-        worker = run.worker()
+        e2e.wait_until(lambda: newest(folder) > last or run.over(), 20)
+        time.sleep(rng.uniform(0, 0.4) * e2e.PATIENCE)
+        last, worker = newest(folder), run.worker()
         if not run.over() and worker and e2e.kill(worker):
             kills += 1
     report = run.end(what, folder)
