@@ -7,7 +7,7 @@
  *   rebalance  source ~> tag -> out
  *   hash       source => check -> out
  *   broadcast  source *> share -> out      each row is written by one of the subtasks
- *   union      source -> left, right => check -> out     by odd and even numbers of splits
+ *   union      source => left, right => check -> out     even and odd keys
  *   two        source, second => check -> out
  *   deep       source => check => again -> out
  *   window     source => sliding -> out    sliding windows of event time
@@ -283,8 +283,8 @@ checked(struct weir_stream *in, const char *id)
 static void
 build_union(struct weir_stream *rows)
 {
-	struct weir_stream *left = weir_process(rows, "left", &half_op[0]);
-	struct weir_stream *right = weir_process(rows, "right", &half_op[1]);
+	struct weir_stream *left = weir_process(weir_key_by(rows, KEY), "left", &half_op[0]);
+	struct weir_stream *right = weir_process(weir_key_by(rows, KEY), "right", &half_op[1]);
 
 	weir_sink(checked(weir_union(left, right), "check"), "out", format_row);
 }
