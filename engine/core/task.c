@@ -100,8 +100,8 @@ run_idle_hooks(struct weir_task *t, enum weir_regime regime)
 
 /*
  * T31: all upstream has finished, but what it sent may still be queued, if an unaligned checkpoint
- * covered it; no one would send it again. An aligned snapshot is taken behind it, where the ends are;
- * an unaligned one keeps it. One that may time out waits as long as it may.
+ * covered it; no one would send it again. An aligned snapshot is taken behind it, where the ends
+ * are; an unaligned one keeps it. One that may time out waits as long as it may.
  */
 static bool
 may_take_asked(struct weir_task *t)
