@@ -96,6 +96,7 @@ read_manifest(struct sim_world *w, uint64_t id)
 	}
 	for (uint32_t f = 0; f < m->file_cnt; f++)
 		(void)whole_file(w, m, f);
+	sim_check_cut(w, m);
 	return m;
 }
 

@@ -112,6 +112,19 @@ io_waits(const struct sim_world *w)
 	return false;
 }
 
+/* A sink takes nothing because of its rate: time goes on. */
+static bool
+sinks_wait(const struct sim_world *w)
+{
+	for (uint32_t i = 0; i < w->plan->subtask_cnt; i++) {
+		struct weir_text_sink *sink = w->rt->tasks[i].sink;
+
+		if (sink != NULL && !weir_text_sink_ready(sink, w->now_ns))
+			return true;
+	}
+	return false;
+}
+
 /* Nothing moves, no checkpoint runs, and yet something lies in a channel. */
 static void
 check_stuck(struct sim_world *w)
@@ -119,7 +132,7 @@ check_stuck(struct sim_world *w)
 	struct weir_master_counts n;
 
 	weir_master_counts(w->master, &n);
-	if (n.triggered != n.completed + n.failed + n.aborted || io_waits(w))
+	if (n.triggered != n.completed + n.failed + n.aborted || io_waits(w) || sinks_wait(w))
 		return;
 	for (uint32_t i = 0; i < w->plan->subtask_cnt; i++) {
 		const struct weir_task *t = &w->rt->tasks[i];
@@ -302,6 +315,7 @@ run_to_end(struct sim_world *w)
 		how = run_attempt(w);
 		if (how == FINISHED) {
 			sim_event(w, "finished");
+			sim_check_live_set(w);
 			crash(w, true);
 			if (!again)
 				return true;
@@ -341,6 +355,8 @@ print_scenario(struct sim_world *w)
 		  s->checkpoints, (long long)s->interval_ns / 1000000,
 		  (long long)s->timeout_ns / 1000000, (long long)s->min_pause_ns / 1000000,
 		  s->max_concurrent, s->tolerable, s->retained, s->chunk_cnt);
+	sim_event(w, "mode %s timeout %lld us sink %llu rows/s", sim_mode_names[s->mode],
+		  (long long)s->aligned_timeout_ns / 1000, (unsigned long long)s->sink_rate);
 	sim_event(w, "disk %lld us spikes %u%% faults %u kills %u power %u%%",
 		  (long long)s->io_delay_ns / 1000, s->io_spike_pct, s->fault_cnt, s->kills,
 		  s->power_pct);
@@ -368,13 +384,14 @@ sim_run(uint64_t seed, bool verbose)
 		sim_check_end(&w);
 	clean = w.findings == NULL;
 	printf("seed %llu %s: %s, attempts %llu, kills %llu, power losses %llu, faults %llu, "
-	       "restores %llu, checkpoints %llu completed %llu failed %llu aborted, steps %llu, "
-	       "lines %llu%s%s\n",
+	       "restores %llu, checkpoints %llu completed %llu failed %llu aborted, "
+	       "%llu with frames, %llu frames back, steps %llu, lines %llu%s%s\n",
 	       (unsigned long long)seed, clean ? "clean" : "FAILED", sim_shape_names[w.s.shape],
 	       (unsigned long long)w.attempt, (unsigned long long)w.kills,
 	       (unsigned long long)w.power_losses, (unsigned long long)w.faults_struck,
 	       (unsigned long long)w.restores, (unsigned long long)w.completed,
 	       (unsigned long long)w.failed, (unsigned long long)w.aborted,
+	       (unsigned long long)w.unaligned, (unsigned long long)w.in_flight,
 	       (unsigned long long)w.steps, (unsigned long long)w.rows, clean ? "" : ": ",
 	       clean ? "" : w.findings);
 	sim_attempt_end(&w);
