@@ -50,7 +50,8 @@ work_of(struct weir_task *t, struct weir_operator_ctx *c)
 			c->watermark_ns = t->work_watermark_ns;
 		break;
 	case WEIR_WORK_FLUSH:
-		if (c->op->flush != NULL)
+		/* T28: behind the end of data nothing comes any more. */
+		if (c->op->flush != NULL && t->state < WEIR_TASK_FINAL)
 			rc = c->op->flush(c, &c->out);
 		break;
 	case WEIR_WORK_END:

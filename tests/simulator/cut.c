@@ -62,6 +62,11 @@ check_channel(struct sim_world *w, const struct weir_manifest *m, uint32_t op, u
 		end = out->produced_seq;
 		next = next == 0 ? 0 : walk(out->frames, out->frame_cnt, next);
 	}
+	if (in->frame_cnt > 0 || (out != NULL && out->frame_cnt > 0))
+		sim_event(w, "in flight %s %u to %s %u%s: k %" PRIu64 " in %u out %u m %" PRIu64,
+			  m->operators[edge->from_idx].id, in->producer, m->operators[op].id,
+			  consumer, in->virtual_channel ? " (virtual)" : "", in->processed_seq,
+			  in->frame_cnt, out != NULL ? out->frame_cnt : 0, end);
 	if (next != end + 1 && !(m->at_least_once && in->processed_seq >= end))
 		sim_finding(w,
 			    "checkpoint %" PRIu64 ": channel %s %u to %s %u%s: k %" PRIu64

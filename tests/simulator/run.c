@@ -75,9 +75,11 @@ print_tasks(struct sim_world *w)
 
 struct rounds {
 	uint64_t steps;
-	uint32_t idle; /* steps in a row in which nothing happened */
+	uint32_t idle;	/* steps in a row in which nothing happened */
+	uint32_t still; /* rounds of such steps in a row */
 	uint32_t frozen[SIM_CORES_MAX];
 	uint64_t kill_step, kill_request; /* 0: not */
+	uint64_t kill_completed; /* so many checkpoints of the world; then some steps more */
 };
 
 static void
@@ -155,7 +157,9 @@ when_idle(struct sim_world *w, struct rounds *r)
 	if (r->idle < IDLE_ROUNDS * (w->s.core_cnt + 1))
 		return;
 	r->idle = 0;
-	check_stuck(w);
+	/* What has become ready just now has had no turn yet. */
+	if (r->still++ > 0)
+		check_stuck(w);
 	to = next_due(w);
 	if (to > w->now_ns && to != INT64_MAX)
 		advance_clock(w, to);
@@ -208,6 +212,8 @@ step(struct sim_world *w, struct rounds *r)
 	} else {
 		r->idle++;
 	}
+	if (r->idle == 0)
+		r->still = 0;
 	when_idle(w, r);
 }
 
@@ -218,7 +224,9 @@ plan_kill(struct sim_world *w, struct rounds *r)
 {
 	if (w->quiet || w->kills >= w->s.kills)
 		return;
-	if (weir_rng_below(&w->rng, 2) == 0)
+	if (weir_rng_below(&w->rng, 5) < 2 && w->s.checkpoints)
+		r->kill_completed = w->completed + 1 + weir_rng_below(&w->rng, 4);
+	else if (weir_rng_below(&w->rng, 2) == 0)
 		r->kill_step = 1 + weir_rng_below(&w->rng, 1u << weir_rng_below(&w->rng, 14));
 	else
 		r->kill_request =
@@ -239,6 +247,16 @@ explain_failure(struct sim_world *w, const struct weir_error *err)
 	sim_finding(w, "the job failed without a cause: %s", err->text);
 }
 
+static bool
+is_killed(struct sim_world *w, struct rounds *r)
+{
+	if (r->kill_completed != 0 && w->completed >= r->kill_completed) {
+		r->kill_completed = 0;
+		r->kill_step = r->steps + 1 + weir_rng_below(&w->rng, 400);
+	}
+	return r->steps == r->kill_step || (r->kill_request != 0 && w->requests >= r->kill_request);
+}
+
 static enum outcome
 run_attempt(struct sim_world *w)
 {
@@ -257,8 +275,7 @@ run_attempt(struct sim_world *w)
 			explain_failure(w, &err);
 			return FAILED;
 		}
-		if (r.steps == r.kill_step ||
-		    (r.kill_request != 0 && w->requests >= r.kill_request)) {
+		if (is_killed(w, &r)) {
 			w->kills++;
 			return KILLED;
 		}
