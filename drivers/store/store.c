@@ -201,8 +201,8 @@ weir_stored_latest(const char *job_dir, struct weir_manifest **m, struct weir_pa
 	return rc;
 }
 
-static int
-sync_folder(const char *path, struct weir_error *err)
+int
+weir_stored_sync_folder(const char *path, struct weir_error *err)
 {
 	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int rc = 0;
@@ -222,8 +222,8 @@ weir_stored_settle(const char *chk_dir, struct weir_error *err)
 	int rc = weir_layout_parent(&job, chk_dir, err);
 
 	if (rc == 0)
-		rc = sync_folder(chk_dir, err);
+		rc = weir_stored_sync_folder(chk_dir, err);
 	if (rc == 0)
-		rc = sync_folder(job.text, err);
+		rc = weir_stored_sync_folder(job.text, err);
 	return rc;
 }

@@ -46,9 +46,10 @@ void weir_stored_jobs_free(struct weir_stored_jobs *jobs);
 bool weir_stored_is_job(const char *path);
 
 /*
- * The manifest of the checkpoint or savepoint at chk_dir, checked as far as it goes without reading data files:
- * bytes and promises of the manifest, that it stands under its own number (a savepoint may be
- * called anything), and that every data file is there with its length. *m is the caller's: weir_manifest_destroy.
+ * The manifest of the checkpoint or savepoint at chk_dir, checked as far as it goes without reading
+ * data files: bytes and promises of the manifest, that it stands under its own number (a savepoint
+ * may be called anything), and that every data file is there with its length. *m is the caller's:
+ * weir_manifest_destroy.
  */
 WEIR_MUST_USE int weir_stored_read(const char *chk_dir, struct weir_manifest **m,
 				   struct weir_error *err);

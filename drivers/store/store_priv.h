@@ -16,6 +16,9 @@ WEIR_MUST_USE int weir_stored_each(const char *dir, weir_stored_name_fn fn, void
 WEIR_MUST_USE int weir_stored_read_manifest(const char *chk_dir, struct weir_manifest **m,
 					    struct weir_error *err);
 
+/* Names in it are durable; a file system that is read-only needs nothing. */
+WEIR_MUST_USE int weir_stored_sync_folder(const char *path, struct weir_error *err);
+
 /* errno as a code with operation and path. */
 int weir_stored_fail(struct weir_error *err, const char *what, const char *path);
 

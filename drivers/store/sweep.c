@@ -125,9 +125,10 @@ delete_unfinished(void *arg, const char *name, struct weir_error *err)
 		return rc;
 	if (unlink(path.text) == 0)
 		sweep->deleted++;
-	/* Not empty, or gone already: it stays as it is. */
-	(void)rmdir(chk.text);
-	return 0;
+	/* Not empty: it stays. The manifest's name may have been taken away just now. */
+	if (rmdir(chk.text) == 0)
+		return 0;
+	return weir_stored_sync_folder(chk.text, err);
 }
 
 int
@@ -140,10 +141,14 @@ weir_stored_sweep(const char *job_dir, uint64_t first_attempt, uint32_t *deleted
 
 	if (rc == 0)
 		rc = weir_layout_data_dir(&data, job_dir, err);
-	if (rc == 0 && access(data.text, F_OK) == 0)
-		rc = weir_stored_each(data.text, delete_data, &sweep, err);
+	/* Folders first, and durably: a power loss must not bring a manifest back whose deletion
+	 * was under way, after its data files are gone. */
 	if (rc == 0 && access(job_dir, F_OK) == 0)
 		rc = weir_stored_each(job_dir, delete_unfinished, &sweep, err);
+	if (rc == 0 && access(job_dir, F_OK) == 0)
+		rc = weir_stored_sync_folder(job_dir, err);
+	if (rc == 0 && access(data.text, F_OK) == 0)
+		rc = weir_stored_each(data.text, delete_data, &sweep, err);
 	free_live(&sweep.live);
 	if (rc == 0)
 		*deleted = sweep.deleted;

@@ -86,7 +86,7 @@ entered(struct weir_overdraft *o, const struct weir_item *item)
 static void
 send_in_order(struct weir_overdraft *o, const struct weir_item *item)
 {
-	if (o->head == o->tail && weir_lane_push(o->data, item, 1) == 1) {
+	if (o->head == o->tail && o->first_cnt == 0 && weir_lane_push(o->data, item, 1) == 1) {
 		entered(o, item);
 		return;
 	}

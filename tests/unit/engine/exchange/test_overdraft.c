@@ -126,6 +126,21 @@ Test(overdraft, what_was_overtaken_stays_until_the_barrier_was_taken)
 	cr_assert_eq(take(&data).seq, 3);
 }
 
+Test(overdraft, regress_nothing_passes_a_barrier_that_the_priority_lane_refused)
+{
+	start(8);
+	priority.lane.depth = 1;
+	barrier(1, WEIR_BARRIER_UNALIGNED);
+	barrier(2, WEIR_BARRIER_UNALIGNED);
+	frames(1);
+	cr_assert_eq(weir_lane_count(&data.lane), 0);
+	cr_assert_eq(take(&priority).ref, 1);
+	cr_assert(weir_overdraft_flush(&out));
+	cr_assert_eq(take(&priority).ref, 2);
+	cr_assert_eq(take(&data).ord, 2);
+	cr_assert_eq(kept_cnt, 0);
+}
+
 Test(overdraft, a_barrier_that_may_time_out_is_announced_when_it_enters_the_lane)
 {
 	start(1);
