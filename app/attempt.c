@@ -109,16 +109,23 @@ make_splits(struct weir_attempt_run *a, struct weir_error *err)
 		const struct weir_vertex *v =
 			info->vertex == UINT32_MAX ? NULL : &a->plan->job->vertex[info->vertex];
 		struct weir_enumerator *e = &a->enumerators[a->enumerator_cnt];
+		bool known;
 		int rc;
 
 		if (v == NULL || v->kind != WEIR_VERTEX_SOURCE)
 			continue;
 		e->op = o;
 		a->enumerator_cnt++;
-		rc = a->restored != NULL
-			     ? weir_restore_splits(a->plan, a->restored, e, err)
-			     : weir_enumerator_list(e, v->connector, &a->session->params,
-						    info->parallelism, err);
+		known = a->restored != NULL && weir_restore_knows(a->restored, info->id);
+		if (a->restored != NULL && !known)
+			weir_worker_warning(
+				a->link,
+				"source '%s' is not in what is restored: it starts from "
+				"its beginning",
+				info->id);
+		rc = known ? weir_restore_splits(a->plan, a->restored, e, err)
+			   : weir_enumerator_list(e, v->connector, &a->session->params,
+						  info->parallelism, err);
 		if (rc != 0)
 			return weir_error_prefix(err, "source '%s'", info->id);
 		for (uint32_t w = 0; w < e->list.warning_cnt; w++)
@@ -212,6 +219,9 @@ make_master(struct weir_attempt_run *a)
 		.seed = (uint64_t)weir_clock_wall_ns(),
 		.own = (const struct weir_manifest *const *)a->own,
 		.own_cnt = a->own_cnt,
+		.claimed = { .manifest = a->claimed,
+			     .path = a->launch->base,
+			     .data_dir = a->claimed_data.text },
 		.reserve_ids = reserve_ids,
 		.checkpoint_pending = checkpoint_done,
 		.checkpoint_done = checkpoint_done,
@@ -370,6 +380,8 @@ tear_down(struct weir_attempt_run *a, bool finished)
 	free(a->own);
 	if (a->restored != NULL)
 		weir_manifest_destroy(a->restored);
+	if (a->claimed != NULL)
+		weir_manifest_destroy(a->claimed);
 	weir_host_close(&a->host, finished);
 	pthread_mutex_destroy(&a->warning_lock);
 	free(a);

@@ -27,6 +27,9 @@ struct weir_attempt_run {
 	struct weir_recovery *recovery; /* its frames in flight; NULL: none */
 	struct weir_manifest **own;	/* this run's checkpoints of earlier attempts */
 	uint32_t own_cnt;
+	struct weir_manifest
+		*claimed; /* S6: launch->base, which is this run's now; NULL: it is not */
+	struct weir_path claimed_data; /* where its data files lie */
 	bool checkpoints;
 	struct weir_path job_dir, data_dir;
 	uint64_t next_id;

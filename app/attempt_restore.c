@@ -77,9 +77,39 @@ find_in_flight(struct weir_attempt_run *a, struct weir_error *err)
 	return a->recovery == NULL ? err->code : 0;
 }
 
+static void
+left_out(void *arg, const char *text)
+{
+	struct weir_attempt_run *a = arg;
+
+	weir_worker_warning(a->link, "left out: %s", text);
+}
+
+/* S6: what the run was restored from belongs to it, until newer checkpoints replace it. */
+static void
+find_claimed(struct weir_attempt_run *a)
+{
+	struct weir_error err;
+
+	if (!a->session->cfg.restore_claim || a->launch->base == NULL || !a->checkpoints)
+		return;
+	/* An earlier attempt may have deleted it. */
+	if (weir_stored_read(a->launch->base, &a->claimed, &err) != 0)
+		return;
+	if (weir_stored_data_dir(a->launch->base, a->claimed, &a->claimed_data, &err) == 0)
+		return;
+	weir_manifest_destroy(a->claimed);
+	a->claimed = NULL;
+}
+
 int
 weir_attempt_find(struct weir_attempt_run *a, struct weir_error *err)
 {
+	const struct weir_restore_options options = {
+		.allow_non_restored = a->session->cfg.restore_allow_non_restored_state,
+		.left_out = left_out,
+		.arg = a,
+	};
 	int rc = 0;
 
 	a->next_id = a->launch->newest_id + 1;
@@ -99,7 +129,7 @@ weir_attempt_find(struct weir_attempt_run *a, struct weir_error *err)
 		if (rc == 0)
 			rc = find_in_flight(a, err);
 		if (rc == 0)
-			rc = weir_restore_check(a->plan, a->restored, err);
+			rc = weir_restore_check(a->plan, a->restored, &options, err);
 		if (rc == 0)
 			rc = weir_stored_settle(a->launch->restore, err);
 		if (rc != 0)
@@ -107,6 +137,8 @@ weir_attempt_find(struct weir_attempt_run *a, struct weir_error *err)
 		if (a->restored->checkpoint_id >= a->next_id)
 			a->next_id = a->restored->checkpoint_id + 1; /* C20 */
 	}
+	if (rc == 0)
+		find_claimed(a);
 	return rc;
 }
 

@@ -23,9 +23,12 @@ enum {
 	ARG_RUN_ATTEMPT,
 	ARG_RUN_ID,
 	ARG_NEWEST,
-	ARG_RESTORE,
+	ARG_RESTORE, /* NONE: from the beginning */
+	ARG_BASE,    /* NONE: the run began from the beginning */
 	ARG_CNT
 };
+
+#define NONE "-" /* in the place of a path */
 
 struct sink {
 	int fd;
@@ -102,7 +105,7 @@ int
 weir_spawn_worker(const struct weir_spawn *spawn, pid_t *pid, int *link_fd, struct weir_error *err)
 {
 	const struct weir_launch *launch = spawn->launch;
-	char number[ARG_CNT][24], *args[ARG_CNT + 1] = { 0 };
+	char number[ARG_CNT][24], *args[ARG_CNT + 1] = { 0 }, none[] = NONE;
 	const pid_t parent = getpid();
 	int pair[2];
 
@@ -119,7 +122,8 @@ weir_spawn_worker(const struct weir_spawn *spawn, pid_t *pid, int *link_fd, stru
 	args[1] = (char[]){ "_worker" };
 	args[ARG_JOB] = (char *)(uintptr_t)spawn->job;
 	args[ARG_RUN_ID] = (char *)(uintptr_t)launch->run_id;
-	args[ARG_RESTORE] = (char *)(uintptr_t)launch->restore;
+	args[ARG_RESTORE] = launch->restore != NULL ? (char *)(uintptr_t)launch->restore : none;
+	args[ARG_BASE] = launch->base != NULL ? (char *)(uintptr_t)launch->base : none;
 	(void)lseek(spawn->config_fd, 0, SEEK_SET);
 	*pid = fork();
 	if (*pid == 0)
@@ -150,6 +154,12 @@ read_config(int fd, size_t *len)
 	return text;
 }
 
+static const char *
+path_of(const char *arg)
+{
+	return strcmp(arg, NONE) == 0 ? NULL : arg;
+}
+
 int
 weir_worker_start(int argc, char **argv)
 {
@@ -160,14 +170,15 @@ weir_worker_start(int argc, char **argv)
 	char *text;
 	int rc;
 
-	if (argc != ARG_RESTORE && argc != ARG_CNT) {
+	if (argc != ARG_CNT) {
 		fprintf(stderr, "weir: _worker is started by weir run only\n");
 		return WEIR_ERR_USAGE;
 	}
 	launch.attempt = strtoull(argv[ARG_ATTEMPT], NULL, 10);
 	launch.run_attempt = (uint32_t)strtoul(argv[ARG_RUN_ATTEMPT], NULL, 10);
 	launch.newest_id = strtoull(argv[ARG_NEWEST], NULL, 10);
-	launch.restore = argc == ARG_CNT ? argv[ARG_RESTORE] : NULL;
+	launch.restore = path_of(argv[ARG_RESTORE]);
+	launch.base = path_of(argv[ARG_BASE]);
 	snprintf(launch.run_id, sizeof(launch.run_id), "%s", argv[ARG_RUN_ID]);
 	prctl(PR_SET_NAME, "weir-worker");
 	weir_link_open(&link.link, (int)strtol(argv[ARG_LINK], NULL, 10));

@@ -239,6 +239,7 @@ start_attempt(struct weir_supervisor *s, struct weir_error *err)
 	if (rc == 0 && s->has_dir)
 		rc = weir_job_dir_next_attempt(&s->dir, &s->launch.attempt, err);
 	s->launch.restore = s->attempt.restore[0] != '\0' ? s->attempt.restore : NULL;
+	s->launch.base = s->base[0] != '\0' ? s->base : NULL;
 	if (rc == 0 && s->launch.run_attempt == 1)
 		s->first_attempt = s->launch.attempt;
 	if (rc == 0)

@@ -27,6 +27,7 @@ struct weir_launch {
 	uint32_t run_attempt; /* of this invocation, from 1 */
 	char run_id[33];      /* 32 hex digits; the same for all attempts of the invocation */
 	const char *restore;  /* the chk-n to restore from, or NULL: from the beginning */
+	const char *base;     /* what the run was restored from when it began, or NULL */
 	uint64_t newest_id;   /* newest checkpoint in the folder when the run began; ids go on above
 				 it */
 };

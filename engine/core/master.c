@@ -330,40 +330,49 @@ create_coordinator(struct weir_master *m)
 	m->coord = weir_coordinator_create(&cc);
 }
 
-/* Checkpoints that earlier attempts of this run left: the coordinator keeps, counts and deletes
- * them (K10). */
+/* A stored checkpoint as the coordinator knows it; its parts are the caller's to free. */
+static struct weir_snapshot
+stored_snapshot(struct weir_master *m, const struct weir_manifest *man, const char *data_dir)
+{
+	struct weir_part *parts = calloc(man->file_cnt + 1, sizeof(*parts));
+
+	WEIR_ASSERT(parts != NULL);
+	for (uint32_t f = 0; f < man->file_cnt; f++) {
+		parts[f].kind = WEIR_PART_PRIVATE;
+		parts[f].file = weir_master_add_file(m, man->files[f].name, man->files[f].length);
+		m->file[parts[f].file].dir = data_dir;
+	}
+	return (struct weir_snapshot){ .id = man->checkpoint_id,
+				       .kind = WEIR_REQUEST_CHECKPOINT,
+				       .claimed = true,
+				       .parts = parts,
+				       .part_cnt = man->file_cnt };
+}
+
+/* Checkpoints that earlier attempts of this run left, and what it has claimed: the coordinator
+ * keeps, counts and deletes them (K10, S6). */
 static void
 recover(struct weir_master *m)
 {
+	const struct weir_manifest *claimed = m->cfg.claimed.manifest;
 	struct weir_snapshot *own = calloc(m->cfg.own_cnt + 1, sizeof(*own));
-	struct weir_part **parts = calloc(m->cfg.own_cnt + 1, sizeof(*parts));
 	struct weir_coord_event ev = { .kind = WEIR_COORD_RECOVER };
+	uint32_t cnt = 0;
 
 	WEIR_ASSERT(own != NULL);
-	WEIR_ASSERT(parts != NULL);
-	for (uint32_t i = 0; i < m->cfg.own_cnt; i++) {
-		const struct weir_manifest *man = m->cfg.own[i];
-
-		parts[i] = calloc(man->file_cnt + 1, sizeof(**parts));
-		WEIR_ASSERT(parts[i] != NULL);
-		for (uint32_t f = 0; f < man->file_cnt; f++)
-			parts[i][f] = (struct weir_part){ .kind = WEIR_PART_PRIVATE,
-							  .file = weir_master_add_file(
-								  m, man->files[f].name,
-								  man->files[f].length) };
-		own[i] = (struct weir_snapshot){ .id = man->checkpoint_id,
-						 .kind = WEIR_REQUEST_CHECKPOINT,
-						 .claimed = true,
-						 .parts = parts[i],
-						 .part_cnt = man->file_cnt };
+	if (claimed != NULL) {
+		m->claimed_id = claimed->checkpoint_id;
+		m->claimed_whole = weir_manifest_is_savepoint(claimed->kind);
+		own[cnt++] = stored_snapshot(m, claimed, m->cfg.claimed.data_dir);
 	}
+	for (uint32_t i = 0; i < m->cfg.own_cnt; i++)
+		own[cnt++] = stored_snapshot(m, m->cfg.own[i], NULL);
 	ev.recover.next_id = m->cfg.next_id;
 	ev.recover.completed = own;
-	ev.recover.completed_cnt = m->cfg.own_cnt;
+	ev.recover.completed_cnt = cnt;
 	weir_master_event(m, &ev);
-	for (uint32_t i = 0; i < m->cfg.own_cnt; i++)
-		free(parts[i]);
-	free(parts);
+	for (uint32_t i = 0; i < cnt; i++)
+		free((void *)(uintptr_t)own[i].parts);
 	free(own);
 }
 

@@ -70,6 +70,14 @@ struct weir_master_config {
 	const struct weir_manifest *const *own;
 	uint32_t own_cnt;
 
+	/* S6: a checkpoint or savepoint from outside that is the run's own now: it is deleted when
+	 * newer ones replace it. manifest NULL: none. Texts are borrowed for the master's life. */
+	struct {
+		const struct weir_manifest *manifest;
+		const char *path;
+		const char *data_dir;
+	} claimed;
+
 	/* Make the id counter durable at next_id. 0, or an error that fails the checkpoint. */
 	int (*reserve_ids)(void *arg, uint64_t next_id);
 	/* A checkpoint has its id; again, with phases, when only its manifest is missing. What is

@@ -57,6 +57,8 @@ place_of(const struct weir_master *m, uint64_t id, char place[static WEIR_MASTER
 {
 	const char *dir = weir_master_savepoint_dir(m, id);
 
+	if (m->cfg.claimed.manifest != NULL && m->claimed_id == id)
+		dir = m->cfg.claimed.path;
 	if (dir != NULL)
 		snprintf(place, WEIR_MASTER_PATH, "%s", dir);
 	else
@@ -190,6 +192,9 @@ weir_master_delete(struct weir_master *m, uint64_t id, const uint64_t *files, ui
 {
 	struct weir_master_chain *chain = chain_new(m, WEIR_CHAIN_DELETE, id);
 	const char *dir = id != 0 ? weir_master_savepoint_dir(m, id) : NULL;
+
+	if (m->claimed_id != 0 && m->claimed_id == id && m->claimed_whole)
+		dir = m->cfg.claimed.path;
 
 	chain->answer = answer;
 	if (id != 0) {

@@ -120,6 +120,8 @@ struct weir_master {
 	uint32_t *backlog_core;
 	uint32_t backlog_cnt, backlog_cap;
 	uint64_t reserved_id;
+	uint64_t claimed_id; /* of cfg.claimed; 0: none */
+	bool claimed_whole;  /* its data files lie in its own folder: it is a savepoint */
 	int64_t now_ns, wall_ns, base_ns; /* base: the coordinator's time 0 */
 	uint32_t running_cnt, finished_cnt, end_cnt, precommitted_cnt;
 	uint64_t request_cnt;	/* numbers given to requests */

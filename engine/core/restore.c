@@ -67,9 +67,25 @@ static void WEIR_PRINTF(2, 3) misfit(struct weir_error *err, const char *fmt, ..
 	va_end(ap);
 }
 
+/* S7: state without a home: an error, unless it may be left out. */
+static void WEIR_PRINTF(3, 4) gone(const struct weir_restore_options *options,
+				   struct weir_error *err, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (options == NULL || !options->allow_non_restored)
+		misfit(err, "%s", text);
+	else if (options->left_out != NULL)
+		options->left_out(options->arg, text);
+}
+
 static void
 check_states(const struct weir_plan_operator_info *o, const struct weir_manifest_operator *mo,
-	     struct weir_error *err)
+	     const struct weir_restore_options *options, struct weir_error *err)
 {
 	for (uint32_t s = 0; s < mo->state_cnt; s++) {
 		const struct weir_manifest_state *ms = &mo->states[s];
@@ -77,7 +93,8 @@ check_states(const struct weir_plan_operator_info *o, const struct weir_manifest
 		uint32_t key_bytes;
 
 		if (p == UINT32_MAX) {
-			misfit(err, "operator '%s' has no state '%s' any more", o->id, ms->name);
+			gone(options, err, "operator '%s' has no state '%s' any more", o->id,
+			     ms->name);
 			continue;
 		}
 		key_bytes =
@@ -97,7 +114,7 @@ check_states(const struct weir_plan_operator_info *o, const struct weir_manifest
 
 int
 weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
-		   struct weir_error *err)
+		   const struct weir_restore_options *options, struct weir_error *err)
 {
 	*err = (struct weir_error){ 0 };
 	if (plan->max_parallelism != m->max_parallelism)
@@ -110,13 +127,19 @@ weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
 		const uint32_t o = find_planned(plan, mo->id);
 
 		if (o != UINT32_MAX)
-			check_states(&plan->op[o], mo, err);
+			check_states(&plan->op[o], mo, options, err);
 		else if (holds_anything(mo))
-			misfit(err,
-			       "the job has no operator '%s', whose state is in the checkpoint",
-			       mo->id);
+			gone(options, err,
+			     "the job has no operator '%s', whose state is in the checkpoint",
+			     mo->id);
 	}
 	return err->code;
+}
+
+bool
+weir_restore_knows(const struct weir_manifest *m, const char *id)
+{
+	return find_operator(m, id) != NULL;
 }
 
 int

@@ -21,8 +21,20 @@
 
 /* Operators, states and key groups of the plan against those of the manifest; all misfits in one
  * text. */
+struct weir_restore_options {
+	/* S7: state of operators and states that the job no longer has is left out, and said. */
+	bool allow_non_restored;
+	void (*left_out)(void *arg, const char *text);
+	void *arg;
+};
+
+/* options: NULL: none. */
 WEIR_MUST_USE int weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
+				     const struct weir_restore_options *options,
 				     struct weir_error *err);
+
+/* Does the checkpoint know an operator of this id? */
+bool weir_restore_knows(const struct weir_manifest *m, const char *id);
 
 /* The splits of the plan's source operator e->op, and which of them are taken. */
 WEIR_MUST_USE int weir_restore_splits(const struct weir_plan *plan, const struct weir_manifest *m,

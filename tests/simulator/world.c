@@ -295,7 +295,7 @@ make_runtime(struct sim_world *w)
 		return false;
 	}
 	if (w->restored != NULL) {
-		rc_restore = weir_restore_check(w->plan, w->restored, &err);
+		rc_restore = weir_restore_check(w->plan, w->restored, NULL, &err);
 		if (rc_restore == 0)
 			rc_restore = weir_restore_begin(w->rt, w->restored, w->enumerators,
 							w->enumerator_cnt, &err);

@@ -322,7 +322,7 @@ make_runtime(struct world *w, const struct weir_manifest *from)
 	w->rt = weir_runtime_create(&rc, &err);
 	cr_assert_not_null(w->rt, "%s", err.text);
 	if (from != NULL) {
-		cr_assert_eq(weir_restore_check(w->plan, from, &err), 0, "%s", err.text);
+		cr_assert_eq(weir_restore_check(w->plan, from, NULL, &err), 0, "%s", err.text);
 		cr_assert_eq(weir_restore_begin(w->rt, from, &w->enumerator, 1, &err), 0, "%s",
 			     err.text);
 		world_load(w, from);
