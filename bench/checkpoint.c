@@ -101,7 +101,8 @@ start(struct run *r, pid_t *pid, struct weir_error *err)
 	int rc;
 
 	snprintf(log, sizeof(log), "%s/log", r->dir);
-	if (setenv("WEIR_BENCH_JOB", "keys=1000 rows=1125899906842624 streams=2 combiner=0", 1) != 0)
+	if (setenv("WEIR_BENCH_JOB", "keys=1000 rows=1125899906842624 streams=2 combiner=0", 1) !=
+	    0)
 		return weir_fail(err, WEIR_ERR_FAILED, "no memory");
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log, O_WRONLY | O_CREAT | O_TRUNC,

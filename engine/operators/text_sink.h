@@ -84,8 +84,8 @@ void weir_text_sink_commit(struct weir_text_sink *sink, uint64_t epoch);
 bool weir_text_sink_is_committed(const struct weir_text_sink *sink);
 
 /* Restore: the files named by the snapshot; they are committed at once (what is gone was committed
- * before). elsewhere: the snapshot is a savepoint, which may be restored with another output: a file
- * that is not there is the output of the run that took it, which is said by config.warn; of a
+ * before). elsewhere: the snapshot is a savepoint, which may be restored with another output: a
+ * file that is not there is the output of the run that took it, which is said by config.warn; of a
  * checkpoint it is an error. */
 void weir_text_sink_restore(struct weir_text_sink *sink, const struct weir_sink_pending *pending,
 			    uint32_t cnt, bool elsewhere);

@@ -16,11 +16,12 @@ Test(master_splits, every_split_is_on_one_side_of_the_cut)
 		struct weir_error err = { 0 };
 		uint32_t seen = 0;
 
-		world_create(&w, &(struct world_options){ .seed = seed,
-							  .splits = 500,
-							  .rows = 20,
-							  .interval_ns = 1000000,
-							  .max_concurrent = 1 + (uint32_t)(seed % 3) });
+		world_create(&w,
+			     &(struct world_options){ .seed = seed,
+						      .splits = 500,
+						      .rows = 20,
+						      .interval_ns = 1000000,
+						      .max_concurrent = 1 + (uint32_t)(seed % 3) });
 		world_begin(&w);
 		while (world_run(&w, 1, &err) == WEIR_END_NOT_YET) {
 			if (w.done_cnt == seen)
