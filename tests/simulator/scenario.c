@@ -8,11 +8,8 @@
 const char *const sim_shape_names[SIM_SHAPE_CNT] = {
 	"pass",	       "rebalance",	 "broadcast",	"flat-map",  "reduce-end", "reduce-word",
 	"reduce-pair", "reduce-updates", "reduce-each", "window",    "window-top", "top",
-	"union",       "union-window",	 "two-stages",	"two-sinks", "order",
+	"union",       "union-window",	 "two-stages",	"two-sinks",
 };
-
-const char *const sim_mode_names[SIM_MODE_CNT] = { "aligned", "timeout", "unaligned",
-						   "at-least-once" };
 
 static struct weir_rng rng;
 
@@ -124,44 +121,14 @@ draw_trouble(struct sim_scenario *s)
 		s->kills = s->fault_cnt = 0; /* T35: then a crash leaves what it leaves */
 }
 
-/* Order per key can be computed when one reader reads all rows and they take one way each. */
-static void
-draw_order(struct sim_scenario *s)
-{
-	s->shape = SIM_ORDER;
-	s->source_cnt = 1;
-	s->split_cnt[0] = 1;
-	s->jitter_ns = 0;
-	s->split[0][0].rows = upto(50, 2500);
-}
-
-static void
-draw_mode(struct sim_scenario *s)
-{
-	const uint32_t which = upto(0, 99);
-
-	s->mode = which < 25   ? SIM_ALIGNED
-		  : which < 55 ? SIM_UNALIGNED
-		  : which < 90 ? SIM_TIMEOUT
-			       : SIM_AT_LEAST_ONCE;
-	if (s->mode == SIM_UNALIGNED || s->mode == SIM_TIMEOUT)
-		s->max_concurrent = 1; /* C8 */
-	s->aligned_timeout_ns = s->mode == SIM_TIMEOUT ? spread(50, 30000) * US : 0;
-	s->sink_rate = pct(60) ? 0 : (uint64_t)spread(5, 500) * 1000;
-}
-
 void
 sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
 	*s = (struct sim_scenario){ .seed = seed };
 	rng.state = weir_mix(seed);
-	s->shape = (enum sim_shape)weir_rng_below(&rng, SIM_ORDER);
+	s->shape = (enum sim_shape)weir_rng_below(&rng, SIM_SHAPE_CNT);
 	draw_input(s);
 	draw_job(s);
 	draw_checkpoints(s);
 	draw_trouble(s);
-	if (s->checkpoints)
-		draw_mode(s);
-	if (pct(8))
-		draw_order(s);
 }
