@@ -317,6 +317,7 @@ control_loop(struct weir_attempt_run *a, struct weir_error *err)
 		const int64_t now = weir_clock_now_ns();
 		const bool any = weir_master_step(a->master, now, weir_clock_wall_ns());
 
+		weir_host_note_files(&a->host);
 		end = weir_master_ended(a->master, err);
 		if (end != WEIR_END_NOT_YET)
 			return end;

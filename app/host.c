@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define IO_DEPTH      64u
@@ -222,6 +223,36 @@ weir_host_close(struct weir_host *h, bool clean)
 
 /* ---- core threads ---- */
 
+/*
+ * The journal, the block layer, the workers of io_uring and the control thread need a CPU as well.
+ * Where core threads have them all and spin without ever entering the kernel, fsync was seen to
+ * take seconds. So a core that has nothing to do sleeps for a moment while file work is in flight,
+ * and, with checkpoints, while others hold it up: there is nothing to be quick for. A core that has
+ * work never enters the kernel, nor does one that waits in a job without files.
+ */
+static const struct timespec nap = { .tv_nsec = 50000 };
+
+static bool
+may_sleep(const struct weir_host_core *hc, enum weir_regime regime)
+{
+	const struct weir_core *core = hc->core;
+
+	return (regime == WEIR_REGIME_BACK_PRESSURED && core->data_dir != NULL) ||
+	       (core->io != NULL && core->io->in_flight > 0) ||
+	       atomic_load_explicit(hc->control_files, memory_order_relaxed);
+}
+
+static void
+wait_a_little(const struct weir_host_core *hc, enum weir_regime regime)
+{
+	if (may_sleep(hc, regime))
+		nanosleep(&nap, NULL);
+	else if (hc->yields)
+		sched_yield();
+	else
+		__builtin_ia32_pause();
+}
+
 static int
 core_main(void *arg)
 {
@@ -237,12 +268,8 @@ core_main(void *arg)
 		if (allocated != NULL && WEIR_UNLIKELY(*allocated != before))
 			atomic_store_explicit(&hc->allocations, *allocated - before,
 					      memory_order_relaxed);
-		if (r == WEIR_REGIME_BUSY || r == WEIR_REGIME_HOUSEKEEPING)
-			continue;
-		if (hc->yields)
-			sched_yield();
-		else
-			__builtin_ia32_pause();
+		if (r != WEIR_REGIME_BUSY && r != WEIR_REGIME_HOUSEKEEPING)
+			wait_a_little(hc, r);
 	}
 	return 0;
 }
@@ -252,6 +279,7 @@ weir_host_launch(struct weir_host *h, struct weir_runtime *rt)
 {
 	for (uint32_t c = 0; c < h->opt.plan->core_cnt; c++) {
 		h->core[c].core = &rt->cores[c];
+		h->core[c].control_files = &h->control_files;
 		h->core[c].yields = h->opt.plan->core[c].shared > 1;
 		weir_eal_core_launch(c, core_main, &h->core[c]);
 		h->launched[c] = true;

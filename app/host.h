@@ -27,6 +27,8 @@ struct weir_host_options {
 /* A core's thread and what it tells the report. */
 struct weir_host_core {
 	struct weir_core *core;
+	/* The host's. */
+	const _Atomic bool *control_files;
 	bool yields; /* its CPU is shared: it yields instead of spinning */
 	int tid;
 	_Atomic uint64_t allocations; /* bytes that the thread allocated in its turns */
@@ -49,9 +51,23 @@ struct weir_host {
 	void **lanes;
 	uint32_t lane_cnt, lane_cap;
 	char io_report[WEIR_IO_REPORT_BYTES];
+	/* The control thread has file work in flight; written when it changes, read by all cores.
+	 */
+	alignas(WEIR_LINE_PAIR) _Atomic bool control_files;
 };
 
 #define WEIR_HOST_SEGMENTS_MAX 65536u
+
+/* Control thread: tell the cores whether it has file work in flight. */
+static inline void
+weir_host_note_files(struct weir_host *host)
+{
+	const bool any = host->control_io->in_flight > 0;
+
+	/* Relaxed: a hint that orders nothing. */
+	if (atomic_load_explicit(&host->control_files, memory_order_relaxed) != any)
+		atomic_store_explicit(&host->control_files, any, memory_order_relaxed);
+}
 
 WEIR_MUST_USE int weir_host_open(struct weir_host *host, const struct weir_host_options *opt,
 				 struct weir_error *err);
