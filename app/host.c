@@ -5,6 +5,7 @@
 #include "drivers/dpdk/eal.h"
 #include "drivers/dpdk/ring_lane.h"
 #include "statebackend/hash/hash.h"
+#include "statebackend/snapshot/ops.h"
 #include "statebackend/snapshot/writer.h"
 
 #include <sched.h>
@@ -55,39 +56,6 @@ host_writer(void *arg, uint32_t core)
 {
 	return ((struct weir_host *)arg)->writer[core];
 }
-
-static void
-snap_begin(struct weir_snap_writer *w, const char *path, uint64_t job_hash, uint64_t attempt,
-	   uint64_t checkpoint, uint32_t core)
-{
-	const struct weir_snap_id id = { job_hash, attempt, checkpoint, core };
-
-	weir_snap_writer_begin(w, path, &id);
-}
-
-static enum weir_snapshot_step
-snap_step(struct weir_snap_writer *w)
-{
-	switch (weir_snap_writer_step(w)) {
-	case WEIR_SNAP_DONE:
-		return WEIR_SNAPSHOT_DONE;
-	case WEIR_SNAP_FAILED:
-		return WEIR_SNAPSHOT_FAILED;
-	default:
-		return WEIR_SNAPSHOT_BUSY;
-	}
-}
-
-static const struct weir_snapshot_ops snap_ops = {
-	.begin = snap_begin,
-	.pieces = weir_snap_writer_pieces,
-	.seal = weir_snap_writer_seal,
-	.abort = weir_snap_writer_abort,
-	.done = weir_snap_writer_done,
-	.step = snap_step,
-	.segments = weir_snap_writer_segments,
-	.error = weir_snap_writer_error,
-};
 
 static int64_t
 host_clock(void)
@@ -186,7 +154,7 @@ weir_host_open(struct weir_host *h, const struct weir_host_options *opt, struct 
 					  .io = host_io,
 					  .backend = host_backend,
 					  .writer = host_writer,
-					  .snap = &snap_ops,
+					  .snap = &weir_snap_writer_ops,
 					  .clock = host_clock };
 	return 0;
 }

@@ -147,6 +147,8 @@ struct bench_options {
 	bool terminal; /* standard error is one: progress in place */
 };
 
+/* Sort n values, ascending. */
+void bench_sort(double *values, uint32_t n);
 /* Spread of n > 0 values; reorders them. */
 struct bench_spread bench_spread_of(double *values, uint32_t n);
 

@@ -15,11 +15,17 @@ by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+void
+bench_sort(double *values, uint32_t n)
+{
+	qsort(values, n, sizeof(*values), by_value);
+}
+
 struct bench_spread
 bench_spread_of(double *values, uint32_t n)
 {
 	WEIR_ASSERT(n > 0);
-	qsort(values, n, sizeof(*values), by_value);
+	bench_sort(values, n);
 	return (struct bench_spread){
 		.median = (values[(n - 1) / 2] + values[n / 2]) / 2,
 		.min = values[0],

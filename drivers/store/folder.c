@@ -246,27 +246,13 @@ by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int
-weir_stored_jobs(const char *dir, struct weir_stored_jobs *jobs, struct weir_error *err)
+/* What add takes of a folder's names, sorted. */
+static int
+sorted_names(const char *dir, int (*add)(void *arg, const char *name, struct weir_error *err),
+	     struct weir_stored_jobs *names, struct weir_error *err)
 {
 	struct jobs_walk walk = { .dir = dir };
-	const int rc = weir_stored_each(dir, add_job, &walk, err);
-
-	if (rc != 0) {
-		weir_stored_jobs_free(&walk.jobs);
-		return rc;
-	}
-	if (walk.jobs.cnt > 1)
-		qsort(walk.jobs.name, walk.jobs.cnt, sizeof(*walk.jobs.name), by_text);
-	*jobs = walk.jobs;
-	return 0;
-}
-
-int
-weir_stored_savepoints(const char *dir, struct weir_stored_jobs *names, struct weir_error *err)
-{
-	struct jobs_walk walk = { .dir = dir };
-	const int rc = weir_stored_each(dir, add_savepoint, &walk, err);
+	const int rc = weir_stored_each(dir, add, &walk, err);
 
 	if (rc != 0) {
 		weir_stored_jobs_free(&walk.jobs);
@@ -276,6 +262,18 @@ weir_stored_savepoints(const char *dir, struct weir_stored_jobs *names, struct w
 		qsort(walk.jobs.name, walk.jobs.cnt, sizeof(*walk.jobs.name), by_text);
 	*names = walk.jobs;
 	return 0;
+}
+
+int
+weir_stored_jobs(const char *dir, struct weir_stored_jobs *jobs, struct weir_error *err)
+{
+	return sorted_names(dir, add_job, jobs, err);
+}
+
+int
+weir_stored_savepoints(const char *dir, struct weir_stored_jobs *names, struct weir_error *err)
+{
+	return sorted_names(dir, add_savepoint, names, err);
 }
 
 void

@@ -37,6 +37,22 @@ weir_error_prefix(struct weir_error *err, const char *fmt, ...)
 	return err->code;
 }
 
+void
+weir_error_append(struct weir_error *err, int code, const char *fmt, ...)
+{
+	size_t len = err->code == WEIR_OK ? 0 : strlen(err->text);
+	va_list ap;
+
+	err->code = code;
+	if (len > 0 && len + 2 < sizeof(err->text)) {
+		memcpy(err->text + len, "; ", 3);
+		len += 2;
+	}
+	va_start(ap, fmt);
+	vsnprintf(err->text + len, sizeof(err->text) - len, fmt, ap);
+	va_end(ap);
+}
+
 const char *
 weir_err_text(int code)
 {

@@ -30,6 +30,9 @@ int weir_fail(struct weir_error *err, int code, const char *fmt, ...) WEIR_PRINT
 /* Put the formatted text and ": " in front of err's text, return err's code. */
 int weir_error_prefix(struct weir_error *err, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
+/* One of several errors in one text: behind what err holds already, after "; ". */
+void weir_error_append(struct weir_error *err, int code, const char *fmt, ...) WEIR_PRINTF(3, 4);
+
 /* Text of a code; "unknown" for none of ours. */
 const char *weir_err_text(int code);
 

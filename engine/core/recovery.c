@@ -1,6 +1,5 @@
 #include "engine/core/recovery.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,20 +327,6 @@ add_waiting(struct weir_recovery *r)
 
 /* ---- create ---- */
 
-static void WEIR_PRINTF(2, 3) misfit(struct weir_error *err, const char *fmt, ...)
-{
-	const size_t len = err->code == WEIR_OK ? 0 : strlen(err->text);
-	va_list ap;
-
-	err->code = WEIR_ERR_DATA;
-	if (len > 0 && len + 2 < sizeof(err->text))
-		memcpy(err->text + len, "; ", 3);
-	va_start(ap, fmt);
-	vsnprintf(err->text + (len > 0 ? len + 2 : 0), sizeof(err->text) - (len > 0 ? len + 2 : 0),
-		  fmt, ap);
-	va_end(ap);
-}
-
 /* S2: the edge must be what it was; its frames cannot be read otherwise, or not be placed. */
 static bool
 edge_fits(const struct weir_plan *plan, const struct weir_manifest *m, uint32_t me, uint32_t edge,
@@ -353,29 +338,33 @@ edge_fits(const struct weir_plan *plan, const struct weir_manifest *m, uint32_t 
 	const struct weir_plan_edge *e = &plan->edge[edge];
 
 	if (edge == RECOVERY_NONE) {
-		misfit(err,
-		       "the edge '%s' -> '%s' holds data in flight, and the job has no such edge",
-		       from, to);
+		weir_error_append(
+			err, WEIR_ERR_DATA,
+			"the edge '%s' -> '%s' holds data in flight, and the job has no such edge",
+			from, to);
 		return false;
 	}
 	if (strcmp(x->partitioner, weir_partitioner_name(e->partitioner)) != 0) {
-		misfit(err,
-		       "the edge '%s' -> '%s' holds data in flight by %s, and is %s in the job now",
-		       from, to, x->partitioner, weir_partitioner_name(e->partitioner));
+		weir_error_append(err, WEIR_ERR_DATA,
+				  "the edge '%s' -> '%s' holds data in flight by %s, and is %s in "
+				  "the job now",
+				  from, to, x->partitioner, weir_partitioner_name(e->partitioner));
 		return false;
 	}
 	if (x->layout != weir_layout_hash(&e->layout)) {
-		misfit(err,
-		       "the edge '%s' -> '%s' holds data in flight, whose columns or frame size "
-		       "are "
-		       "not those of the job now",
-		       from, to);
+		weir_error_append(
+			err, WEIR_ERR_DATA,
+			"the edge '%s' -> '%s' holds data in flight, whose columns or frame size "
+			"are "
+			"not those of the job now",
+			from, to);
 		return false;
 	}
 	if (!outputs_fit(m, me)) {
-		misfit(err,
-		       "the edge '%s' -> '%s' holds data in flight to a subtask that had finished",
-		       from, to);
+		weir_error_append(
+			err, WEIR_ERR_DATA,
+			"the edge '%s' -> '%s' holds data in flight to a subtask that had finished",
+			from, to);
 		return false;
 	}
 	return true;
@@ -390,10 +379,11 @@ init_lanes(struct weir_recovery *r, struct weir_error *err)
 			n->old == RECOVERY_NONE ? NULL : &r->old[n->old];
 
 		if (o != NULL && o->stage >= WEIR_RECOVERED_STAGES) {
-			misfit(err,
-			       "data in flight of more than %u changes of parallelism: let the job "
-			       "run for a while at one of them",
-			       WEIR_RECOVERED_STAGES);
+			weir_error_append(err, WEIR_ERR_DATA,
+					  "data in flight of more than %u changes of parallelism: "
+					  "let the job "
+					  "run for a while at one of them",
+					  WEIR_RECOVERED_STAGES);
 			return;
 		}
 		weir_recovered_init(&n->lane, &r->set[n->task], n->frames,

@@ -53,20 +53,6 @@ holds_anything(const struct weir_manifest_operator *mo)
 	return mo->state_cnt > 0;
 }
 
-static void WEIR_PRINTF(2, 3) misfit(struct weir_error *err, const char *fmt, ...)
-{
-	const size_t len = err->code == WEIR_OK ? 0 : strlen(err->text);
-	va_list ap;
-
-	err->code = WEIR_ERR_DATA;
-	if (len > 0 && len + 2 < sizeof(err->text))
-		memcpy(err->text + len, "; ", 3);
-	va_start(ap, fmt);
-	vsnprintf(err->text + (len > 0 ? len + 2 : 0), sizeof(err->text) - (len > 0 ? len + 2 : 0),
-		  fmt, ap);
-	va_end(ap);
-}
-
 /* S7: state without a home: an error, unless it may be left out. */
 static void WEIR_PRINTF(3, 4) gone(const struct weir_restore_options *options,
 				   struct weir_error *err, const char *fmt, ...)
@@ -78,7 +64,7 @@ static void WEIR_PRINTF(3, 4) gone(const struct weir_restore_options *options,
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (options == NULL || !options->allow_non_restored)
-		misfit(err, "%s", text);
+		weir_error_append(err, WEIR_ERR_DATA, "%s", text);
 	else if (options->left_out != NULL)
 		options->left_out(options->arg, text);
 }
@@ -100,15 +86,18 @@ check_states(const struct weir_plan_operator_info *o, const struct weir_manifest
 		key_bytes =
 			o->op.states[p].key_bytes > 0 ? o->op.states[p].key_bytes : o->key.bytes;
 		if (key_bytes != ms->key_bytes)
-			misfit(err,
-			       "operator '%s' state '%s': keys of %u bytes in the checkpoint, %u "
-			       "now",
-			       o->id, ms->name, ms->key_bytes, key_bytes);
+			weir_error_append(
+				err, WEIR_ERR_DATA,
+				"operator '%s' state '%s': keys of %u bytes in the checkpoint, %u "
+				"now",
+				o->id, ms->name, ms->key_bytes, key_bytes);
 		if (o->op.states[p].value_bytes != ms->value_bytes)
-			misfit(err,
-			       "operator '%s' state '%s': values of %u bytes in the checkpoint, %u "
-			       "now",
-			       o->id, ms->name, ms->value_bytes, o->op.states[p].value_bytes);
+			weir_error_append(err, WEIR_ERR_DATA,
+					  "operator '%s' state '%s': values of %u bytes in the "
+					  "checkpoint, %u "
+					  "now",
+					  o->id, ms->name, ms->value_bytes,
+					  o->op.states[p].value_bytes);
 	}
 }
 
@@ -118,10 +107,11 @@ weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
 {
 	*err = (struct weir_error){ 0 };
 	if (plan->max_parallelism != m->max_parallelism)
-		misfit(err,
-		       "max-parallelism is %u in the checkpoint and %u now: it is fixed for the "
-		       "life of the state",
-		       m->max_parallelism, plan->max_parallelism);
+		weir_error_append(
+			err, WEIR_ERR_DATA,
+			"max-parallelism is %u in the checkpoint and %u now: it is fixed for the "
+			"life of the state",
+			m->max_parallelism, plan->max_parallelism);
 	for (uint32_t i = 0; i < m->operator_cnt; i++) {
 		const struct weir_manifest_operator *mo = &m->operators[i];
 		const uint32_t o = find_planned(plan, mo->id);

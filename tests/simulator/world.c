@@ -7,48 +7,12 @@
 
 #include "engine/base/hash.h"
 #include "statebackend/hash/hash.h"
+#include "statebackend/snapshot/ops.h"
 #include "statebackend/snapshot/writer.h"
 
 #define CHUNK_BYTES  (64u * 1024)
 #define SEGMENTS_MAX 4096u
 #define RUN_ID	     "00112233445566778899aabbccddeeff"
-
-/* ---- the snapshot writer as the engine sees it ---- */
-
-static void
-snap_begin(struct weir_snap_writer *w, const char *path, uint64_t job_hash, uint64_t attempt,
-	   uint64_t checkpoint, uint32_t core)
-{
-	weir_snap_writer_begin(w, path,
-			       &(struct weir_snap_id){ .job_hash = job_hash,
-						       .attempt = attempt,
-						       .checkpoint = checkpoint,
-						       .core = core });
-}
-
-static enum weir_snapshot_step
-snap_step(struct weir_snap_writer *w)
-{
-	switch (weir_snap_writer_step(w)) {
-	case WEIR_SNAP_DONE:
-		return WEIR_SNAPSHOT_DONE;
-	case WEIR_SNAP_FAILED:
-		return WEIR_SNAPSHOT_FAILED;
-	default:
-		return WEIR_SNAPSHOT_BUSY;
-	}
-}
-
-static const struct weir_snapshot_ops snap_ops = {
-	.begin = snap_begin,
-	.pieces = weir_snap_writer_pieces,
-	.seal = weir_snap_writer_seal,
-	.abort = weir_snap_writer_abort,
-	.done = weir_snap_writer_done,
-	.step = snap_step,
-	.segments = weir_snap_writer_segments,
-	.error = weir_snap_writer_error,
-};
 
 /* ---- what a driver gives ---- */
 
@@ -161,7 +125,7 @@ make_host(struct sim_world *w)
 					  .io = give_io,
 					  .backend = give_backend,
 					  .writer = give_writer,
-					  .snap = &snap_ops,
+					  .snap = &weir_snap_writer_ops,
 					  .clock = weir_sim_clock_now };
 	return true;
 }
