@@ -7,12 +7,10 @@
 
 #include "drivers/dpdk/ring_lane.h"
 
-#include <emmintrin.h>
-
 /*
- * Bench ring: descriptors of frames through one local channel, in bursts of 32, written and read
- * where they lie. The producer numbers every item as a port does, the consumer checks that nothing
- * is missing (T34) and looks at the priority lane once per turn, as a gate does.
+ * Bench ring: descriptors of frames through one local channel, in bursts of 32. The producer
+ * numbers every item as a port does, the consumer checks that nothing is missing (T34) and looks at
+ * the priority lane once per turn, as a gate does.
  */
 
 #define BURST  32
@@ -68,9 +66,9 @@ begin(struct ring_bench *b, uint32_t me)
 }
 
 WEIR_INLINE void
-fill(struct weir_item *items, uint32_t cnt, uint32_t ord)
+fill(struct weir_item items[BURST], uint32_t ord)
 {
-	for (uint32_t i = 0; i < cnt; i++)
+	for (uint32_t i = 0; i < BURST; i++)
 		items[i] = (struct weir_item){ .ref = (ord + i) & (FRAMES - 1),
 					       .seq = ord + i,
 					       .ord = ord + i,
@@ -81,51 +79,37 @@ static void *
 produce(void *arg)
 {
 	struct ring_bench *b = arg;
+	struct weir_item items[BURST];
 	uint64_t left = b->rows;
 	uint32_t ord = 0;
 
 	if (!begin(b, 0))
 		return NULL;
 	while (left > 0) {
-		uint32_t cnt;
-		struct weir_item *items = weir_lane_reserve(b->data, BURST, &cnt);
+		uint32_t sent;
 
-		if (cnt == 0) {
+		fill(items, ord);
+		sent = weir_lane_push(b->data, items, BURST);
+		while (sent < BURST) {
 			back_off();
-			continue;
+			sent += weir_lane_push(b->data, items + sent, BURST - sent);
 		}
-		if (cnt == BURST)
-			fill(items, BURST, ord);
-		else
-			fill(items, cnt, ord);
-		weir_lane_commit(b->data, cnt);
-		ord += cnt;
-		left -= cnt;
+		ord += BURST;
+		left -= BURST;
 	}
 	return NULL;
 }
 
-/* Check cnt items that should begin with number ord, and sum them up: an item is a vector. */
+/* Check cnt items that should begin with number ord, as a gate does, and sum them up. */
 WEIR_INLINE bool
 take(const struct weir_item *items, uint32_t cnt, uint32_t ord, uint64_t *sum)
 {
-	const __m128i numbers = _mm_setr_epi32(0, 1, 1, 0);
-	const __m128i zero = _mm_setzero_si128();
-	__m128i want = _mm_setr_epi32(0, (int)ord, (int)ord, WEIR_ITEM_DATA);
-	__m128i wrong = zero;
-	__m128i add = zero;
+	uint64_t add = 0;
 
-	for (uint32_t i = 0; i < cnt; i++) {
-		const __m128i item = _mm_load_si128((const __m128i *)(const void *)&items[i]);
-
-		wrong = _mm_or_si128(wrong, _mm_xor_si128(item, want));
-		add = _mm_add_epi64(add, _mm_unpacklo_epi32(item, zero));
-		want = _mm_add_epi32(want, numbers);
-	}
-	*sum += (uint64_t)_mm_cvtsi128_si64(add) +
-		(uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(add, add));
-	/* Any number of a frame is right. */
-	return (_mm_movemask_epi8(_mm_cmpeq_epi32(wrong, zero)) | 0xf) == 0xffff;
+	for (uint32_t i = 0; i < cnt; i++)
+		add += (uint64_t)items[i].ref + items[i].seq;
+	*sum += add;
+	return weir_items_follow(items, cnt, ord, ord);
 }
 
 static void *
@@ -133,6 +117,7 @@ consume(void *arg)
 {
 	struct ring_bench *b = arg;
 	uint64_t left = b->rows;
+	struct weir_item items[BURST];
 	uint64_t sum = 0;
 	uint32_t ord = 0;
 	bool good = true;
@@ -140,11 +125,9 @@ consume(void *arg)
 	if (!begin(b, 1))
 		return NULL;
 	while (left > 0 && good) {
-		uint32_t cnt;
-		const struct weir_item *items;
+		const uint32_t cnt = weir_lane_pop(b->data, items, BURST);
 
 		good = weir_lane_is_empty(b->priority);
-		items = weir_lane_front(b->data, BURST, &cnt);
 		if (cnt == 0) {
 			back_off();
 			continue;
@@ -153,7 +136,6 @@ consume(void *arg)
 			good &= take(items, BURST, ord, &sum);
 		else
 			good &= take(items, cnt, ord, &sum);
-		weir_lane_advance(b->data, cnt);
 		ord += cnt;
 		left -= cnt;
 	}

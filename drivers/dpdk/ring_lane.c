@@ -2,7 +2,6 @@
 
 #include <rte_ring.h>
 #include <rte_ring_peek.h>
-#include <rte_ring_peek_zc.h>
 
 #define ITEM_BYTES ((unsigned int)sizeof(struct weir_item))
 
@@ -68,56 +67,11 @@ ring_peek(struct weir_lane *lane, struct weir_item *items, uint32_t max)
 	return cnt;
 }
 
-/* A run that crosses the end of the ring has a second part: who wants it asks again. */
-static uint32_t
-first_part(const struct rte_ring_zc_data *run, uint32_t cnt)
-{
-	return cnt < run->n1 ? cnt : run->n1;
-}
-
-static struct weir_item *
-ring_reserve(struct weir_lane *lane, uint32_t max, uint32_t *cnt)
-{
-	struct rte_ring_zc_data run = { .n1 = 0 };
-	const uint32_t room =
-		rte_ring_enqueue_zc_burst_elem_start(ring_of(lane), ITEM_BYTES, max, &run, NULL);
-
-	*cnt = first_part(&run, room);
-	return run.ptr1;
-}
-
-static void
-ring_commit(struct weir_lane *lane, uint32_t cnt)
-{
-	rte_ring_enqueue_zc_elem_finish(ring_of(lane), cnt);
-}
-
-static const struct weir_item *
-ring_front(struct weir_lane *lane, uint32_t max, uint32_t *cnt)
-{
-	struct rte_ring_zc_data run = { .n1 = 0 };
-	const uint32_t there =
-		rte_ring_dequeue_zc_burst_elem_start(ring_of(lane), ITEM_BYTES, max, &run, NULL);
-
-	*cnt = first_part(&run, there);
-	return run.ptr1;
-}
-
-static void
-ring_advance(struct weir_lane *lane, uint32_t cnt)
-{
-	rte_ring_dequeue_zc_elem_finish(ring_of(lane), cnt);
-}
-
 static const struct weir_lane_ops ring_lane_ops = {
 	.push = ring_push,
 	.pop = ring_pop,
 	.peek = ring_peek,
 	.count = ring_count,
-	.reserve = ring_reserve,
-	.commit = ring_commit,
-	.front = ring_front,
-	.advance = ring_advance,
 	.name = "ring",
 };
 

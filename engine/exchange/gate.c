@@ -362,12 +362,8 @@ poll_fast(struct weir_gate *gate, struct channel *ch, struct weir_burst *burst, 
 	const uint32_t ord = ch->next_ord;
 	const uint32_t seq = ch->next_seq;
 	const uint32_t cnt = weir_lane_pop(ch->data, burst->items, max);
-	uint32_t odd = 0;
 
-	for (uint32_t i = 0; i < cnt; i++)
-		odd |= (burst->items[i].ord ^ (ord + i)) | (burst->items[i].seq ^ (seq + i)) |
-		       (burst->items[i].kind ^ WEIR_ITEM_DATA);
-	if (WEIR_LIKELY(odd == 0)) {
+	if (WEIR_LIKELY(weir_items_follow(burst->items, cnt, ord, seq))) {
 		ch->next_ord = ord + cnt;
 		ch->next_seq = seq + cnt;
 		return cnt;

@@ -22,6 +22,8 @@
 
 #include "engine/base/base.h"
 
+#include <emmintrin.h>
+
 enum weir_item_kind {
 	WEIR_ITEM_DATA,	     /* ref: frame index */
 	WEIR_ITEM_BARRIER,   /* ref: event index, as for all below */
@@ -77,22 +79,6 @@ struct weir_lane_ops {
 	uint32_t (*peek)(struct weir_lane *lane, struct weir_item *items, uint32_t max);
 	/* Items queued now; exact on either side's own thread for what it did itself. */
 	uint32_t (*count)(const struct weir_lane *lane);
-
-	/*
-	 * Without a copy; NULL where a lane cannot. Items are written and read where they lie, in
-	 * runs that do not cross the end of the lane's memory: *cnt may be less than there is.
-	 */
-
-	/* Producer: places for up to max items, *cnt of them, to be filled before commit; borrowed
-	 * until then. */
-	struct weir_item *(*reserve)(struct weir_lane *lane, uint32_t max, uint32_t *cnt);
-	/* Producer: hand over the first cnt places of a reservation of one or more; the rest of it
-	 * is free again. */
-	void (*commit)(struct weir_lane *lane, uint32_t cnt);
-	/* Consumer: the oldest items, *cnt of them, up to max; borrowed until advance. */
-	const struct weir_item *(*front)(struct weir_lane *lane, uint32_t max, uint32_t *cnt);
-	/* Consumer: the first cnt items of a front of one or more are taken, the rest stays. */
-	void (*advance)(struct weir_lane *lane, uint32_t cnt);
 	const char *name; /* "ring", "sim" */
 };
 
@@ -124,30 +110,6 @@ weir_lane_peek(struct weir_lane *lane, struct weir_item *items, uint32_t max)
 	return lane->ops->peek(lane, items, max);
 }
 
-static inline struct weir_item *
-weir_lane_reserve(struct weir_lane *lane, uint32_t max, uint32_t *cnt)
-{
-	return lane->ops->reserve(lane, max, cnt);
-}
-
-static inline void
-weir_lane_commit(struct weir_lane *lane, uint32_t cnt)
-{
-	lane->ops->commit(lane, cnt);
-}
-
-static inline const struct weir_item *
-weir_lane_front(struct weir_lane *lane, uint32_t max, uint32_t *cnt)
-{
-	return lane->ops->front(lane, max, cnt);
-}
-
-static inline void
-weir_lane_advance(struct weir_lane *lane, uint32_t cnt)
-{
-	lane->ops->advance(lane, cnt);
-}
-
 static inline uint32_t
 weir_lane_count(const struct weir_lane *lane)
 {
@@ -166,6 +128,26 @@ weir_lane_is_empty(const struct weir_lane *lane)
 	/* Relaxed: the numbers order nothing; whoever goes on to take an item acquires it there. */
 	return __atomic_load_n(lane->pushed, __ATOMIC_RELAXED) ==
 	       __atomic_load_n(lane->popped, __ATOMIC_RELAXED);
+}
+
+/*
+ * Are these data items numbered without a gap from ord and seq on? One item is one vector, whose
+ * first part, the frame, may be anything.
+ */
+WEIR_INLINE bool
+weir_items_follow(const struct weir_item *items, uint32_t cnt, uint32_t ord, uint32_t seq)
+{
+	const __m128i next = _mm_setr_epi32(0, 1, 1, 0);
+	__m128i want = _mm_setr_epi32(0, (int)seq, (int)ord, WEIR_ITEM_DATA);
+	__m128i wrong = _mm_setzero_si128();
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		const __m128i item = _mm_loadu_si128((const __m128i *)(const void *)&items[i]);
+
+		wrong = _mm_or_si128(wrong, _mm_xor_si128(item, want));
+		want = _mm_add_epi32(want, next);
+	}
+	return (_mm_movemask_epi8(_mm_cmpeq_epi32(wrong, _mm_setzero_si128())) | 0xf) == 0xffff;
 }
 
 #endif /* WEIR_ENGINE_EXCHANGE_LANE_H */

@@ -43,24 +43,6 @@ push_all(struct weir_lane *lane, const struct weir_item *items, uint32_t cnt)
 	}
 }
 
-/* The same, written where it lies. */
-static void
-push_in_place(struct weir_lane *lane, const struct weir_item *items, uint32_t cnt)
-{
-	for (uint32_t done = 0; done < cnt;) {
-		uint32_t run;
-		struct weir_item *to = weir_lane_reserve(lane, cnt - done, &run);
-
-		if (run == 0) {
-			race_wait();
-			continue;
-		}
-		memcpy(to, items + done, run * sizeof(*to));
-		weir_lane_commit(lane, run);
-		done += run;
-	}
-}
-
 static void *
 produce(void *arg)
 {
@@ -81,10 +63,7 @@ produce(void *arg)
 				.ref = idx[i], .seq = seq, .ord = ord, .kind = WEIR_ITEM_DATA
 			};
 		}
-		if (seq % 2 == 0)
-			push_all(ch->data, items, cnt);
-		else
-			push_in_place(ch->data, items, cnt);
+		push_all(ch->data, items, cnt);
 		if (seq / PRIO_EVERY <= events || events >= ITEMS / PRIO_EVERY)
 			continue;
 		ch->event[events] = seq - 1;
@@ -124,27 +103,12 @@ take_data(struct channel *ch, struct weir_item *items, bool peek)
 	return cnt;
 }
 
-/* Read where they lie. */
-static uint32_t
-take_front(struct channel *ch, struct weir_item *items)
-{
-	uint32_t cnt;
-	const struct weir_item *from = weir_lane_front(ch->data, BURST, &cnt);
-
-	if (cnt > 0) {
-		memcpy(items, from, cnt * sizeof(*items));
-		weir_lane_advance(ch->data, cnt);
-	}
-	return cnt;
-}
-
 static bool
 consume_data(struct channel *ch, uint32_t turn, uint32_t *seq)
 {
 	struct weir_item items[BURST];
 	uint32_t idx[BURST];
-	const uint32_t cnt =
-		turn % 2 == 0 ? take_front(ch, items) : take_data(ch, items, turn % 3 == 0);
+	const uint32_t cnt = take_data(ch, items, turn % 3 == 0);
 	uint32_t frames = 0;
 
 	if (cnt == 0)

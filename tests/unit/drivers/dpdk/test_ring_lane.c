@@ -117,37 +117,3 @@ Test(ring_lane, stays_within_its_memory)
 		free(mem);
 	}
 }
-
-Test(ring_lane, filled_and_read_in_place)
-{
-	struct weir_lane *lane = make(5); /* eight slots: runs end at the eighth */
-	struct weir_item *to;
-	const struct weir_item *from;
-	uint32_t pushed = 0, popped = 0, cnt;
-
-	cr_assert(weir_lane_is_empty(lane));
-	weir_lane_front(lane, 4, &cnt);
-	cr_assert_eq(cnt, 0);
-	while (popped < 100) {
-		to = weir_lane_reserve(lane, 3, &cnt);
-		cr_assert_leq(cnt, 3);
-		cr_assert(cnt > 0 || pushed - popped == 5, "only a full lane has no place");
-		for (uint32_t i = 0; i < cnt; i++)
-			to[i] = item(pushed + i);
-		if (cnt > 0) {
-			const uint32_t give = cnt > 1 ? cnt - 1 : cnt; /* less than reserved */
-
-			cr_assert_eq(weir_lane_count(lane), pushed - popped, "not before commit");
-			weir_lane_commit(lane, give);
-			pushed += give;
-		}
-		cr_assert_eq(weir_lane_count(lane), pushed - popped);
-		from = weir_lane_front(lane, 4, &cnt);
-		cr_assert_gt(cnt, 0);
-		assert_items(from, popped, cnt);
-		weir_lane_advance(lane, 1); /* the rest stays */
-		popped++;
-		cr_assert_eq(weir_lane_is_empty(lane), pushed == popped);
-	}
-	free(lane);
-}
