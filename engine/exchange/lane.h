@@ -22,7 +22,7 @@
 
 #include "engine/base/base.h"
 
-#include <emmintrin.h>
+#include <immintrin.h>
 
 enum weir_item_kind {
 	WEIR_ITEM_DATA,	     /* ref: frame index */
