@@ -193,7 +193,7 @@ static void
 make_master(struct weir_attempt_run *a)
 {
 	const struct weir_config *cfg = &a->session->cfg;
-	const struct weir_master_config mc = {
+	struct weir_master_config mc = {
 		.rt = a->rt,
 		.enumerators = a->enumerators,
 		.enumerator_cnt = a->enumerator_cnt,
@@ -229,7 +229,40 @@ make_master(struct weir_attempt_run *a)
 		.arg = a,
 	};
 
+	if (cfg->checkpoint_hook != NULL) {
+		a->master_hook = weir_hook_master(&a->hook);
+		mc.hooks = &a->master_hook;
+		mc.hook_cnt = 1;
+	}
 	a->master = weir_master_create(&mc, weir_clock_now_ns(), weir_clock_wall_ns());
+}
+
+/* K15: before anything of the job runs. */
+static int
+start_hook(struct weir_attempt_run *a, struct weir_error *err)
+{
+	const struct weir_config *cfg = &a->session->cfg;
+	const char *spec = cfg->checkpoint_hook;
+
+	for (uint32_t i = 0; a->restored != NULL && i < a->restored->hook_cnt; i++) {
+		const char *name = a->restored->hooks[i].name;
+
+		if (spec != NULL && strncmp(spec, name, strlen(name)) == 0 &&
+		    spec[strlen(name)] == ':')
+			continue;
+		if (!cfg->restore_allow_non_restored_state)
+			return weir_fail(
+				err, WEIR_ERR_DATA,
+				"restore from %s: it holds the state of a hook '%s', which "
+				"checkpoint.hook does not name; "
+				"restore.allow-non-restored-state leaves it out",
+				a->launch->restore, name);
+		weir_worker_warning(a->link, "the state of the hook '%s' is left out", name);
+	}
+	if (spec == NULL)
+		return 0;
+	weir_hook_open(&a->hook, spec, cfg->job_name);
+	return weir_hook_restore(&a->hook, a->restored, cfg->checkpoint_timeout, err);
 }
 
 static int
@@ -248,6 +281,8 @@ set_up(struct weir_attempt_run *a, struct weir_error *err)
 	}
 	if (rc == 0)
 		rc = weir_attempt_find(a, err);
+	if (rc == 0)
+		rc = start_hook(a, err);
 	if (rc == 0)
 		rc = open_host(a, err);
 	if (rc == 0)
@@ -383,6 +418,8 @@ tear_down(struct weir_attempt_run *a, bool finished)
 		weir_manifest_destroy(a->restored);
 	if (a->claimed != NULL)
 		weir_manifest_destroy(a->claimed);
+	if (a->hook.state != NULL)
+		weir_hook_close(&a->hook);
 	weir_host_close(&a->host, finished);
 	pthread_mutex_destroy(&a->warning_lock);
 	free(a);

@@ -3,6 +3,7 @@
 
 /* What the files of the worker share: one attempt of a job in this process. Control thread only. */
 
+#include "app/hook.h"
 #include "app/host.h"
 #include "app/worker.h"
 #include "engine/core/master.h"
@@ -22,6 +23,8 @@ struct weir_attempt_run {
 	uint32_t enumerator_cnt;
 	const struct weir_split_list **splits; /* by operator of the plan */
 	struct weir_runtime *rt;
+	struct weir_hook hook; /* checkpoint.hook, if it is set */
+	struct weir_master_hook master_hook;
 	struct weir_master *master;
 	struct weir_manifest *restored; /* NULL: from the beginning */
 	struct weir_recovery *recovery; /* its frames in flight; NULL: none */

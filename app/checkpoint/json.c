@@ -180,8 +180,12 @@ weir_checkpoint_json(const struct weir_manifest *m)
 {
 	json_t *operators = json_array();
 	json_t *edges = json_array();
+	json_t *hooks = json_array();
 	uint32_t i;
 
+	for (i = 0; i < m->hook_cnt; i++)
+		json_array_append_new(hooks, json_pack("{s:s, s:I}", "name", m->hooks[i].name,
+						       "bytes", (json_int_t)m->hooks[i].state.len));
 	for (i = 0; i < m->operator_cnt; i++)
 		json_array_append_new(operators, operator_json(m, &m->operators[i]));
 	for (i = 0; i < m->edge_cnt; i++)
@@ -191,12 +195,12 @@ weir_checkpoint_json(const struct weir_manifest *m)
 						       (json_int_t)m->edges[i].input, "partitioner",
 						       m->edges[i].partitioner));
 	return json_pack(
-		"{s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "id",
+		"{s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "id",
 		(json_int_t)m->checkpoint_id, "job", m->job, "kind", weir_checkpoint_kind(m->kind),
 		"weir", m->weir_version, "run_id", m->run_id, "attempt", (json_int_t)m->attempt,
 		"trigger_ms", (json_int_t)(m->trigger_ns / 1000000), "max_parallelism",
 		(json_int_t)m->max_parallelism, "bytes", (json_int_t)weir_checkpoint_bytes(m),
-		"operators", operators, "edges", edges);
+		"operators", operators, "edges", edges, "hooks", hooks);
 }
 
 static int

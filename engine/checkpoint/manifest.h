@@ -171,6 +171,12 @@ struct weir_manifest_file {
 	uint64_t length;  /* bytes */
 };
 
+/* What a master hook said when the checkpoint was triggered (K15); matched by name at restore. */
+struct weir_manifest_hook {
+	const char *name; /* unique */
+	struct weir_blob state;
+};
+
 struct weir_manifest {
 	const char *weir_version; /* of the program that wrote it */
 	const char *job;
@@ -187,6 +193,8 @@ struct weir_manifest {
 	uint32_t operator_cnt;
 	uint32_t edge_cnt;
 	uint32_t file_cnt;
+	const struct weir_manifest_hook *hooks;
+	uint32_t hook_cnt;
 };
 
 /*

@@ -351,6 +351,23 @@ check_operators(struct check *c)
 	return check_unique(c, "id", ids, c->m->operator_cnt);
 }
 
+static int
+check_hooks(struct check *c)
+{
+	const char **names = weir_manifest_pool_take(&c->pool, c->m->hook_cnt, sizeof(*names));
+	uint32_t i;
+
+	if (names == NULL)
+		return memory_out(c);
+	at(c, "hooks");
+	for (i = 0; i < c->m->hook_cnt; i++) {
+		names[i] = c->m->hooks[i].name;
+		if (check_name(c, "name", names[i]) != 0)
+			return c->err->code;
+	}
+	return check_unique(c, "name", names, c->m->hook_cnt);
+}
+
 int
 weir_manifest_check(const struct weir_manifest *m, struct weir_error *err)
 {
@@ -365,6 +382,8 @@ weir_manifest_check(const struct weir_manifest *m, struct weir_error *err)
 		rc = check_edges(&c);
 	if (rc == 0)
 		rc = check_operators(&c);
+	if (rc == 0)
+		rc = check_hooks(&c);
 	if (rc == 0)
 		rc = weir_manifest_check_overlap(m, &c.pool, c.err);
 	if (rc == 0)

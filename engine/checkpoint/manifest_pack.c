@@ -249,6 +249,23 @@ pack_files(struct weir_manifest_pool *pool, const struct weir_manifest *m)
 	return list;
 }
 
+static Weir__Pb__Hook **
+pack_hooks(struct weir_manifest_pool *pool, const struct weir_manifest *m)
+{
+	Weir__Pb__Hook **list, *to;
+	uint32_t i;
+
+	if (!take(pool, m->hook_cnt, list) || !take(pool, m->hook_cnt, to))
+		return NULL;
+	for (i = 0; i < m->hook_cnt; i++) {
+		list[i] = &to[i];
+		weir__pb__hook__init(&to[i]);
+		to[i].name = (char *)m->hooks[i].name;
+		to[i].state = blob(m->hooks[i].state);
+	}
+	return list;
+}
+
 const Weir__Pb__Manifest *
 weir_manifest_pack(struct weir_manifest_pool *pool, const struct weir_manifest *m)
 {
@@ -272,5 +289,7 @@ weir_manifest_pack(struct weir_manifest_pool *pool, const struct weir_manifest *
 	pb->edges = pack_edges(pool, m);
 	pb->n_files = m->file_cnt;
 	pb->files = pack_files(pool, m);
+	pb->n_hooks = m->hook_cnt;
+	pb->hooks = pack_hooks(pool, m);
 	return pool->failed ? NULL : pb;
 }

@@ -241,6 +241,21 @@ unpack_files(struct weir_manifest_pool *pool, const Weir__Pb__Manifest *pb)
 	return to;
 }
 
+static const struct weir_manifest_hook *
+unpack_hooks(struct weir_manifest_pool *pool, const Weir__Pb__Manifest *pb)
+{
+	struct weir_manifest_hook *to;
+	size_t i;
+
+	if (!take(pool, pb->n_hooks, to))
+		return NULL;
+	for (i = 0; i < pb->n_hooks; i++) {
+		to[i].name = pb->hooks[i]->name;
+		to[i].state = blob(pb->hooks[i]->state);
+	}
+	return to;
+}
+
 void
 weir_manifest_unpack(struct weir_manifest_pool *pool, const Weir__Pb__Manifest *pb,
 		     struct weir_manifest *m)
@@ -261,5 +276,7 @@ weir_manifest_unpack(struct weir_manifest_pool *pool, const Weir__Pb__Manifest *
 		.edge_cnt = (uint32_t)pb->n_edges,
 		.files = unpack_files(pool, pb),
 		.file_cnt = (uint32_t)pb->n_files,
+		.hooks = unpack_hooks(pool, pb),
+		.hook_cnt = (uint32_t)pb->n_hooks,
 	};
 }

@@ -76,9 +76,26 @@ check_unaligned(struct weir_config *cfg)
 				      "needs checkpoint.max-concurrent 1");
 }
 
+/* K15: its state is stored under the name. */
+static void
+check_hook(struct weir_config *cfg)
+{
+	static const char ok[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+	const char *spec = cfg->checkpoint_hook;
+	const size_t len = spec != NULL ? strspn(spec, ok) : 0;
+
+	if (spec == NULL)
+		return;
+	if (len == 0 || len > 60 || spec[len] != ':' || spec[len + 1] == '\0')
+		weir_config_error_key(cfg, WEIR_KEY_checkpoint_hook, NULL,
+				      "it is a name of up to 60 small letters, digits or -, a "
+				      "colon and a command");
+}
+
 static void
 check_keys(struct weir_config *cfg)
 {
+	check_hook(cfg);
 	check_job_name(cfg);
 	check_unaligned(cfg);
 	if (cfg->job_out_of_order_group % OUT_OF_ORDER_STEP == 0)

@@ -38,6 +38,7 @@ weir_master_fail(struct weir_master *m, const struct weir_error *err)
 	m->end = WEIR_END_FAILED;
 	m->error = *err;
 	weir_master_fail_asks(m, WEIR_REASON_TASK_FAILURE);
+	weir_master_stop_hooks(m);
 }
 
 /* ---- updates of the coordinator ---- */
@@ -128,6 +129,16 @@ covers_end(struct weir_master *m, uint64_t id)
 	return true;
 }
 
+/* Tasks whose end is in checkpoint id close, and would decline a later one. */
+static void
+note_covered(struct weir_master *m, uint64_t id)
+{
+	const struct weir_master_checkpoint *c = weir_master_find(m, id);
+
+	for (uint32_t i = 0; i < m->cfg.rt->cfg.plan->subtask_cnt; i++)
+		m->task[i].covered |= c->acks[i] != NULL && c->acks[i]->ended;
+}
+
 static void
 tell(struct weir_master *m, const struct weir_coord_attempts *to, enum weir_mail_kind kind,
      uint64_t id)
@@ -175,6 +186,9 @@ do_update(struct weir_master *m, const struct weir_coord_update *u)
 	case WEIR_COORD_DO_NEED_OPCOORD:
 		weir_master_snapshot_splits(m, u->id, u->which);
 		break;
+	case WEIR_COORD_DO_NEED_HOOK:
+		weir_master_hook_begin(m, u->id, u->which);
+		break;
 	case WEIR_COORD_DO_OPEVENT:
 		weir_master_opevent(m, u->opevent.event, u->opevent.to.task);
 		break;
@@ -189,12 +203,14 @@ do_update(struct weir_master *m, const struct weir_coord_update *u)
 		break;
 	case WEIR_COORD_DO_COMPLETE:
 		m->covered |= weir_master_find(m, u->id)->final;
+		note_covered(m, u->id);
 		tell(m, &u->complete.to, WEIR_MAIL_COMPLETE, u->id);
 		weir_master_checkpoint_over(m, u->id, WEIR_REASON_NONE);
 		weir_master_settle_doubts(m, u->id);
 		break;
 	case WEIR_COORD_DO_ABORT:
 		tell(m, &u->abort.to, WEIR_MAIL_ABORT, u->id);
+		weir_master_abandon_hooks(m, u->id);
 		weir_master_checkpoint_over(m, u->id, u->abort.reason);
 		break;
 	case WEIR_COORD_DO_DELETE:
@@ -303,7 +319,7 @@ create_coordinator(struct weir_master *m)
 		.finished_tasks = !m->cfg.all_tasks_only,
 		.retention = m->cfg.retention,
 		.asks = WEIR_COORD_STAGE_ID | WEIR_COORD_STAGE_STORAGE | WEIR_COORD_STAGE_OPCOORD |
-			WEIR_COORD_STAGE_FINALIZE | WEIR_COORD_STAGE_DELETE,
+			WEIR_COORD_STAGE_HOOK | WEIR_COORD_STAGE_FINALIZE | WEIR_COORD_STAGE_DELETE,
 		.history_max = 16,
 		.draw = draw,
 		.draw_arg = m,
@@ -323,6 +339,7 @@ create_coordinator(struct weir_master *m)
 		opcoord[i] = plan->op[m->cfg.enumerators[i].op].task;
 	cc.opcoord_vertex = opcoord;
 	cc.opcoord_cnt = m->cfg.enumerator_cnt;
+	cc.hook_cnt = m->cfg.hook_cnt;
 	cc.graph.vertices = vertex;
 	cc.graph.vertex_cnt = plan->task_cnt;
 	cc.graph.edges = edge;
@@ -403,6 +420,8 @@ weir_master_create(const struct weir_master_config *config, int64_t now_ns, int6
 	m->rng.state = config->seed;
 	m->reserved_id = 0;
 	create_tasks(m);
+	m->hook_busy = calloc(config->hook_cnt + 1, sizeof(*m->hook_busy));
+	WEIR_ASSERT(m->hook_busy != NULL);
 	if (config->io != NULL) {
 		create_coordinator(m);
 		recover(m);
@@ -419,6 +438,7 @@ weir_master_destroy(struct weir_master *m)
 	if (m == NULL)
 		return;
 	weir_master_fail_asks(m, WEIR_REASON_CHECKPOINT_COORDINATOR_SHUTDOWN);
+	weir_master_stop_hooks(m);
 	for (uint32_t i = 0; i < m->cfg.rt->cfg.plan->subtask_cnt; i++)
 		weir_master_ack_free(m->task[i].ack);
 	free(m->task);
@@ -444,6 +464,7 @@ weir_master_destroy(struct weir_master *m)
 	free(m->file);
 	weir_master_free_opevents(m);
 	free(m->backlogged);
+	free(m->hook_busy);
 	free(m->backlog);
 	free(m->backlog_core);
 	weir_coordinator_destroy(m->coord);
@@ -460,6 +481,16 @@ all_ended(const struct weir_master *m)
 	return m->running_cnt == all && m->end_cnt == all;
 }
 
+/* Some task is between the checkpoint that holds its end and its own. */
+static bool
+closing(const struct weir_master *m)
+{
+	for (uint32_t i = 0; i < m->cfg.rt->cfg.plan->subtask_cnt; i++)
+		if (m->task[i].covered && !m->task[i].finished)
+			return true;
+	return false;
+}
+
 /* T28: the last checkpoint covers everything; without checkpoints, T35. */
 static void
 step_end(struct weir_master *m)
@@ -471,7 +502,7 @@ step_end(struct weir_master *m)
 	/* What stops with a savepoint needs no other end (S4). */
 	if (!all_ended(m) || m->end != WEIR_END_NOT_YET || m->stop != WEIR_REQUEST_CHECKPOINT)
 		return;
-	if (on && !m->final_asked && !m->covered && m->finished_cnt < all) {
+	if (on && !m->final_asked && !m->covered && m->finished_cnt < all && !closing(m)) {
 		m->final_asked = true;
 		ev.request.number = m->final_request = ++m->request_cnt;
 		ev.request.kind = WEIR_REQUEST_CHECKPOINT;
@@ -512,6 +543,7 @@ weir_master_step(struct weir_master *m, int64_t now_ns, int64_t wall_ns)
 	any = weir_master_flush_backlog(m);
 	any |= weir_master_take_mail(m);
 	any |= weir_master_step_chains(m);
+	any |= weir_master_step_hooks(m);
 	if (m->coord != NULL && weir_master_due_ns(m) <= now_ns) {
 		weir_master_event(m, &tick);
 		any = true;

@@ -46,6 +46,24 @@ struct weir_checkpoint_done {
 	int64_t prepare_ns, start_delay_ns, alignment_ns, sync_ns, async_ns, finalize_ns;
 };
 
+/*
+ * A master hook (K15): state outside of the job that is part of the cut, taken at the trigger,
+ * before the sources inject their barriers. One snapshot of it is under way at a time. All on the
+ * control thread, and none of them waits.
+ */
+enum weir_hook_step { WEIR_HOOK_BUSY, WEIR_HOOK_DONE, WEIR_HOOK_FAILED };
+
+struct weir_master_hook {
+	const char *name; /* its state's name in the checkpoint */
+	/* Begin to take its state for checkpoint id. */
+	void (*begin)(void *arg, uint64_t id);
+	/* DONE: *state stands until the next begin. FAILED: *err says why. Neither comes twice. */
+	enum weir_hook_step (*step)(void *arg, struct weir_blob *state, struct weir_error *err);
+	/* The checkpoint was given up: step is not called until the next begin. */
+	void (*abandon)(void *arg);
+	void *arg;
+};
+
 struct weir_master_config {
 	struct weir_runtime *rt;
 	struct weir_enumerator *enumerators; /* one per source operator */
@@ -77,6 +95,9 @@ struct weir_master_config {
 		const char *path;
 		const char *data_dir;
 	} claimed;
+
+	const struct weir_master_hook *hooks;
+	uint32_t hook_cnt;
 
 	/* Make the id counter durable at next_id. 0, or an error that fails the checkpoint. */
 	int (*reserve_ids)(void *arg, uint64_t next_id);

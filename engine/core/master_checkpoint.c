@@ -55,6 +55,7 @@ weir_master_checkpoint_new(struct weir_master *m, uint64_t id)
 					      .triggered_ns = m->now_ns };
 	c->file = calloc(cores, sizeof(*c->file));
 	c->file_told = calloc(cores, sizeof(*c->file_told));
+	c->hooks = calloc(m->cfg.hook_cnt + 1, sizeof(*c->hooks));
 	c->opcoord = calloc(m->cfg.enumerator_cnt + 1, sizeof(*c->opcoord));
 	c->segments = calloc(cores, sizeof(*c->segments));
 	c->segment_cnt = calloc(cores, sizeof(*c->segment_cnt));
@@ -62,6 +63,7 @@ weir_master_checkpoint_new(struct weir_master *m, uint64_t id)
 	WEIR_ASSERT(c->acks != NULL);
 	WEIR_ASSERT(c->file != NULL);
 	WEIR_ASSERT(c->opcoord != NULL);
+	WEIR_ASSERT(c->hooks != NULL);
 	WEIR_ASSERT(c->file_told != NULL);
 	WEIR_ASSERT(c->segments != NULL);
 	WEIR_ASSERT(c->segment_cnt != NULL);
@@ -85,6 +87,9 @@ weir_master_checkpoint_free(struct weir_master *m, struct weir_master_checkpoint
 	for (uint32_t i = 0; i < m->cfg.enumerator_cnt; i++)
 		free(c->opcoord[i].bytes);
 	free(c->opcoord);
+	for (uint32_t i = 0; i < m->cfg.hook_cnt; i++)
+		free((void *)(uintptr_t)c->hooks[i].bytes);
+	free(c->hooks);
 	free(c->acks);
 	free(c->segments);
 	free(c->segment_cnt);

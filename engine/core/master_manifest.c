@@ -305,6 +305,7 @@ weir_master_manifest(struct weir_master *m, struct weir_master_checkpoint *c, ui
 				     .max_parallelism = plan->max_parallelism,
 				     .trigger_ns = c->trigger_wall_ns,
 				     .at_least_once = m->cfg.at_least_once };
+	struct weir_manifest_hook *hooks = take(&pool, m->cfg.hook_cnt * sizeof(*hooks));
 	struct weir_manifest_operator *ops = take(&pool, plan->op_cnt * sizeof(*ops));
 	struct weir_manifest_edge *edges = take(&pool, plan->edge_cnt * sizeof(*edges));
 	struct weir_manifest_file *files = take(&pool, plan->core_cnt * sizeof(*files));
@@ -332,6 +333,10 @@ weir_master_manifest(struct weir_master *m, struct weir_master_checkpoint *c, ui
 			};
 	for (uint32_t o = 0; o < plan->op_cnt; o++)
 		put_operator(m, &pool, c, file_idx, o, &ops[o]);
+	for (uint32_t i = 0; i < m->cfg.hook_cnt; i++)
+		hooks[i] = (struct weir_manifest_hook){ m->cfg.hooks[i].name, c->hooks[i] };
+	man.hooks = hooks;
+	man.hook_cnt = m->cfg.hook_cnt;
 	man.operators = ops;
 	man.operator_cnt = plan->op_cnt;
 	man.edges = edges;

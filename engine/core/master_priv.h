@@ -40,6 +40,7 @@ struct weir_master_checkpoint {
 	bool *file_told; /* per core: the coordinator knows of it, and has it deleted */
 	struct weir_manifest_segment **segments; /* per core */
 	uint32_t *segment_cnt;
+	struct weir_blob *hooks;	     /* per hook: its state; owned */
 	struct weir_master_opcoord *opcoord; /* per enumerator: its snapshot */
 	struct weir_task_ack **acks;	     /* per subtask; NULL: has not acknowledged */
 	uint64_t frames, persisted_bytes;    /* in flight, all subtasks */
@@ -53,6 +54,7 @@ struct weir_master_task {
 	bool acked; /* ever */
 	bool finished;
 	bool end_of_data;
+	bool covered; /* a checkpoint holds its end: it is about to finish */
 	bool running;
 	bool precommitted;
 };
@@ -112,6 +114,8 @@ struct weir_master {
 	struct weir_master_doubt *doubts;
 	struct weir_master_opevent *opevents;
 	uint64_t opevent_cnt; /* numbers given */
+	uint64_t *hook_busy;  /* per hook: the checkpoint that it works for; 0: none */
+	uint64_t hook_failed; /* the last checkpoint that one failed; decline says why */
 	bool *backlogged;     /* per enumerator: what the coordinator was told (C10) */
 	struct weir_master_file *file;
 	uint64_t file_cnt, file_cap;
@@ -154,6 +158,14 @@ void weir_master_checkpoint_begun(struct weir_master *m, const struct weir_maste
 void weir_master_checkpoint_acked(struct weir_master *m, const struct weir_master_checkpoint *c);
 /* It has ended: counted, said, and forgotten. reason NONE: completed. */
 void weir_master_checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason reason);
+
+/* master_hooks.c */
+void weir_master_hook_begin(struct weir_master *m, uint64_t id, uint32_t which);
+bool weir_master_step_hooks(struct weir_master *m);
+/* The master is over: who works for it stops. */
+void weir_master_stop_hooks(struct weir_master *m);
+/* Checkpoint id is over: who still works for it stops. */
+void weir_master_abandon_hooks(struct weir_master *m, uint64_t id);
 
 /* master_splits.c */
 void weir_master_start_splits(struct weir_master *m);

@@ -52,7 +52,8 @@ weir_master_promise(struct weir_master *m, uint64_t number, uint64_t id, enum we
 	} else if (reason == WEIR_REASON_NONE) {
 		snprintf(path, sizeof(path), "%s/chk-%llu", m->cfg.job_dir, (unsigned long long)id);
 		outcome.path = path;
-	} else if (weir_reason_counts(reason) && m->decline.code != WEIR_OK) {
+	} else if (m->decline.code != WEIR_OK &&
+		   (weir_reason_counts(reason) || (id != 0 && id == m->hook_failed))) {
 		outcome.why = m->decline.text;
 		outcome.code = m->decline.code;
 	}

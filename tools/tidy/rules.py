@@ -106,6 +106,7 @@ ALLOC_ALLOWED = {
     "engine/core/master.c": "control thread: the job master",
     "engine/core/master_checkpoint.c": "the same",
     "engine/core/master_files.c": "the same",
+    "engine/core/master_hooks.c": "the same",
     "engine/core/master_mail.c": "the same",
     "engine/core/master_manifest.c": "the same",
     "engine/core/master_requests.c": "the same",

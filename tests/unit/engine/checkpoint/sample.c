@@ -152,6 +152,8 @@ sample_init(struct sample *s)
 	fill_channels(s);
 	fill_segments(s);
 	fill_operators(s);
+	s->hook[0] = (struct weir_manifest_hook){ "offsets", { "17 at 4711", 10 } };
+	s->hook[1] = (struct weir_manifest_hook){ "empty", { 0 } };
 	s->m = (struct weir_manifest){
 		.weir_version = "0.1.0",
 		.job = "wordcount",
@@ -167,5 +169,7 @@ sample_init(struct sample *s)
 		.edge_cnt = 2,
 		.files = s->file,
 		.file_cnt = 2,
+		.hooks = s->hook,
+		.hook_cnt = 2,
 	};
 }

@@ -6,6 +6,7 @@
 #include "engine/checkpoint/manifest.h"
 
 struct sample {
+	struct weir_manifest_hook hook[2];
 	struct weir_manifest m;
 	struct weir_manifest_operator op[3];
 	struct weir_manifest_subtask source[2], count[2], sink[1];

@@ -72,6 +72,9 @@ Test(manifest, what_goes_in_comes_out)
 			 sizeof(s.count_out[1]));
 	cr_assert_str_eq(m->files[1].name, "3-17-1.dat");
 	cr_assert_str_eq(m->edges[1].partitioner, "rebalance");
+	cr_assert_eq(m->hook_cnt, 2);
+	cr_assert_str_eq(m->hooks[0].name, "offsets");
+	cr_assert_arr_eq(m->hooks[0].state.bytes, "17 at 4711", 10);
 	/* All other fields too: the copy is written to the same bytes. */
 	cr_assert_eq(weir_manifest_encode(m, &again, &again_len, &err), 0, "%s", err.text);
 	cr_assert_eq(again_len, len);
@@ -154,6 +157,14 @@ Test(manifest, head_and_files)
 	refused("leaves the data directory");
 	s.file[0].length = 100;
 	refused("file 0: length 100");
+}
+
+Test(manifest, hooks) /* K15 */
+{
+	s.hook[1].name = "offsets";
+	refused("hooks: name \"offsets\" stands there twice");
+	s.hook[0].name = "";
+	refused("hooks: name");
 }
 
 Test(manifest, operators)
