@@ -38,6 +38,8 @@ begin(struct weir_core *core, uint64_t id)
 bool
 weir_core_snapshot_open(struct weir_core *core, uint64_t id)
 {
+	if (core->settling)
+		return false;
 	switch (core->snap_state) {
 	case WEIR_CORE_SNAPSHOT_DONE:
 		/* F1: pairs with F2; the control thread has copied the segment list. */
@@ -185,6 +187,20 @@ step_file(struct weir_core *core)
 	}
 }
 
+/* K10: after the job's end nobody would delete what is given up later than that. */
+static void
+step_settle(struct weir_core *core)
+{
+	if (!core->settling || core->settled)
+		return;
+	weir_core_snapshot_abort(core);
+	if (core->snap_state != WEIR_CORE_SNAPSHOT_NONE &&
+	    core->snap_state != WEIR_CORE_SNAPSHOT_DONE)
+		return;
+	core->settled = true;
+	weir_core_post(core, &(struct weir_mail){ .kind = WEIR_MAIL_SETTLED });
+}
+
 /* ---- turn ---- */
 
 static void
@@ -195,6 +211,10 @@ take_mail(struct weir_core *core)
 	while (weir_mailbox_take(core->in, &mail)) {
 		if (mail.kind == WEIR_MAIL_STOP) {
 			core->stopped = true;
+			continue;
+		}
+		if (mail.kind == WEIR_MAIL_SETTLE) {
+			core->settling = true;
 			continue;
 		}
 		for (uint32_t i = 0; i < core->task_cnt; i++)
@@ -271,6 +291,7 @@ weir_core_turn(struct weir_core *core, int64_t now_ns)
 			regime = r;
 	}
 	step_file(core);
+	step_settle(core);
 	note_states(core, now_ns);
 	if (rows > 0)
 		weir_count_add(&core->rows, rows);

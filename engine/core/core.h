@@ -74,7 +74,8 @@ struct weir_core {
 	int64_t now_ns; /* of this turn */
 	int64_t last_ns;
 	enum weir_regime last_regime;
-	int64_t noted_ns; /* when the sizes of the states were noted last */
+	int64_t noted_ns;	/* when the sizes of the states were noted last */
+	bool settling, settled; /* the job is over: no further file */
 	bool stopped;
 	uint64_t turns;
 

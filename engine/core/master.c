@@ -530,6 +530,17 @@ job_over(struct weir_master *m, enum weir_coord_job_state state)
 		return;
 	ev.job_state = state;
 	weir_master_event(m, &ev);
+	/* Files that were given up before it may still be on their way to the disk. */
+	for (uint32_t c = 0; c < m->cfg.rt->cfg.plan->core_cnt; c++)
+		weir_master_post(m, c, &(struct weir_mail){ .kind = WEIR_MAIL_SETTLE });
+}
+
+/* Nothing of the job's will come to the disk any more, and nothing there waits to be deleted. */
+static bool
+is_settled(const struct weir_master *m)
+{
+	return m->chains == NULL &&
+	       (m->coord == NULL || m->settled_cnt == m->cfg.rt->cfg.plan->core_cnt);
 }
 
 bool
@@ -580,7 +591,7 @@ weir_master_ended(const struct weir_master *m, struct weir_error *err)
 {
 	if (m->end == WEIR_END_FAILED)
 		*err = m->error;
-	if (m->end != WEIR_END_NOT_YET && m->end != WEIR_END_FAILED && m->chains != NULL)
+	if (m->end != WEIR_END_FAILED && !is_settled(m))
 		return WEIR_END_NOT_YET;
 	return m->end;
 }

@@ -262,6 +262,9 @@ take_one(struct weir_master *m, const struct weir_mail *mail)
 	case WEIR_MAIL_FILE_LEFT:
 		delete_left(m, mail->flags, mail->id);
 		break;
+	case WEIR_MAIL_SETTLED:
+		m->settled_cnt++;
+		break;
 	case WEIR_MAIL_ACK:
 		take_ack(m, mail->task, mail->ptr);
 		break;

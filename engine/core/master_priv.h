@@ -128,6 +128,7 @@ struct weir_master {
 	bool claimed_whole;  /* its data files lie in its own folder: it is a savepoint */
 	int64_t now_ns, wall_ns, base_ns; /* base: the coordinator's time 0 */
 	uint32_t running_cnt, finished_cnt, end_cnt, precommitted_cnt;
+	uint32_t settled_cnt;	/* cores, after the end */
 	uint64_t request_cnt;	/* numbers given to requests */
 	uint64_t final_request; /* number of the newest for a final checkpoint */
 	bool final_asked;

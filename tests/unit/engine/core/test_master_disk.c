@@ -215,6 +215,37 @@ Test(master_disk, the_final_checkpoint_is_the_last)
 }
 
 /* A cancel at any moment takes what is not complete back, and nothing else (C11, S5). */
+static bool
+writes_a_file(const struct world *w)
+{
+	for (uint32_t c = 0; c < WORLD_CORES; c++)
+		if (w->rt->cores[c].snap_state == WEIR_CORE_SNAPSHOT_OPEN ||
+		    w->rt->cores[c].snap_state == WEIR_CORE_SNAPSHOT_SEALED)
+			return true;
+	return false;
+}
+
+/* K10: after the end nobody is left who would delete what the disk lets go of later. */
+Test(master_disk, regress_the_end_waits_for_files_that_were_given_up)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		static struct world w;
+		struct weir_error err = { 0 };
+		uint32_t cnt;
+
+		world_create(&w, &(struct world_options){ .seed = seed, .io_delay_ns = 1000000 });
+		world_begin(&w);
+		while (!writes_a_file(&w))
+			cr_assert_eq(world_run(&w, 1, &err), WEIR_END_NOT_YET);
+		weir_master_cancel(w.master);
+		cr_assert_eq(world_run(&w, STEPS, &err), WEIR_END_CANCELED);
+		(void)world_newest(&w, &cnt);
+		cr_assert_leq(cnt, 1);
+		cr_assert_eq(world_strays(&w), 0, "seed %lu", seed);
+		world_destroy(&w);
+	}
+}
+
 Test(master_disk, a_cancel_leaves_the_newest_complete_checkpoint)
 {
 	static struct world w;
