@@ -153,6 +153,33 @@ plain_row(const struct sim_scenario *s, const struct sim_row *row, uint32_t sour
 		     (uint8_t)(row->key + SIM_PAD - 1));
 }
 
+/* The n-th row of each key, with its time. */
+struct ordered {
+	struct sim_lines *want;
+	uint32_t *cnt; /* by key */
+};
+
+static void
+order_row(const struct sim_scenario *s, const struct sim_row *row, uint32_t source, void *arg)
+{
+	const struct ordered *o = arg;
+
+	(void)s;
+	(void)source;
+	line(o->want, "%llu %u %lld", (unsigned long long)row->key, ++o->cnt[row->key],
+	     (long long)row->time_ns);
+}
+
+static void
+expect_order(const struct sim_scenario *s, struct sim_lines *want)
+{
+	struct ordered o = { want, calloc(s->key_cnt, sizeof(*o.cnt)) };
+
+	WEIR_ASSERT(o.cnt != NULL);
+	each_row(s, order_row, &o);
+	free(o.cnt);
+}
+
 static void
 group_row(const struct sim_scenario *s, const struct sim_row *row, uint32_t source, void *arg)
 {
@@ -376,6 +403,11 @@ sim_expect(const struct sim_scenario *s, uint32_t last_parallelism, struct sim_l
 {
 	struct plain plain = { want, s->shape == SIM_BROADCAST ? last_parallelism : 1 };
 
+	if (s->shape == SIM_ORDER) {
+		expect_order(s, want);
+		sim_lines_sort(want);
+		return;
+	}
 	if (s->shape == SIM_PASS || s->shape == SIM_REBALANCE || s->shape == SIM_BROADCAST ||
 	    s->shape == SIM_TWO_SINKS)
 		each_row(s, plain_row, &plain);

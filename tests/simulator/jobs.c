@@ -86,6 +86,25 @@ format_running(const struct weir_batch *in, uint32_t from, char *text, size_t ca
 	return i - from;
 }
 
+/* The row's time too. */
+static uint32_t
+format_order(const struct weir_batch *in, uint32_t from, char *text, size_t cap, size_t *bytes)
+{
+	size_t at = 0;
+	uint32_t i = from;
+
+	for (; i < in->selected && cap - at >= 256; i++) {
+		const uint32_t r = weir_row(in, i);
+
+		at += (size_t)snprintf(text + at, cap - at, "%llu %llu %lld\n",
+				       (unsigned long long)weir_u64(in, KEY)[r],
+				       (unsigned long long)weir_u64(in, 5)[r],
+				       (long long)weir_time(in, TIME)[r]);
+	}
+	*bytes = at;
+	return i - from;
+}
+
 /* ---- operators ---- */
 
 /* value = value * 7 + key */
@@ -279,6 +298,9 @@ build_keyed(struct weir_job *job, const struct sim_scenario *s, const uint32_t *
 	case SIM_REDUCE_EACH:
 		weir_sink(with(counts(in, WEIR_EMIT_EACH), p[1]), "out", format_running);
 		return;
+	case SIM_ORDER:
+		weir_sink(with(counts(in, WEIR_EMIT_EACH), p[1]), "out", format_order);
+		return;
 	default:
 		weir_sink(with(totals(in, KEY, WEIR_EMIT_END), p[1]), "out", format_5);
 	}
@@ -395,6 +417,7 @@ sim_job_build(struct weir_job *job, const struct sim_scenario *s, const uint32_t
 	case SIM_REDUCE_PAIR:
 	case SIM_REDUCE_UPDATES:
 	case SIM_REDUCE_EACH:
+	case SIM_ORDER:
 		build_keyed(job, s, p);
 		break;
 	case SIM_UNION:

@@ -96,6 +96,7 @@ read_manifest(struct sim_world *w, uint64_t id)
 	}
 	for (uint32_t f = 0; f < m->file_cnt; f++)
 		(void)whole_file(w, m, f);
+	sim_check_cut(w, m);
 	return m;
 }
 
@@ -107,17 +108,23 @@ by_id(const void *a, const void *b)
 	return (*x)->checkpoint_id < (*y)->checkpoint_id ? -1 : 1;
 }
 
+static void
+sync_names(struct sim_world *w, const char *dir)
+{
+	struct weir_io_req req = { .kind = WEIR_IO_FSYNC_DIR, .path = dir };
+
+	weir_sim_disk_run(w->disk, &req, 0);
+}
+
 /* What is restored from commits output: a power loss must not take it back (weir_stored_settle). */
 static void
 settle(struct sim_world *w, uint64_t id)
 {
 	char path[128];
-	struct weir_io_req req = { .kind = WEIR_IO_FSYNC_DIR, .path = path };
 
 	snprintf(path, sizeof(path), SIM_JOB_DIR "/chk-%llu", (unsigned long long)id);
-	weir_sim_disk_run(w->disk, &req, 0);
-	snprintf(path, sizeof(path), SIM_JOB_DIR);
-	weir_sim_disk_run(w->disk, &req, 0);
+	sync_names(w, path);
+	sync_names(w, SIM_JOB_DIR);
 }
 
 bool
@@ -230,8 +237,10 @@ sweep_folders(struct sim_world *w)
 			continue;
 		}
 		unlink_in(w, dir, ".manifest");
+		sync_names(w, dir);
 		weir_sim_disk_unlink(w->disk, dir);
 	}
+	sync_names(w, SIM_JOB_DIR);
 }
 
 static bool
@@ -260,7 +269,8 @@ sweep_output(struct sim_world *w)
 void
 sim_sweep(struct sim_world *w)
 {
-	sweep_data(w);
+	/* As weir_stored_sweep: data files only when the manifests' removal is durable. */
 	sweep_folders(w);
+	sweep_data(w);
 	sweep_output(w);
 }

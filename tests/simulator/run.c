@@ -75,9 +75,11 @@ print_tasks(struct sim_world *w)
 
 struct rounds {
 	uint64_t steps;
-	uint32_t idle; /* steps in a row in which nothing happened */
+	uint32_t idle;	/* steps in a row in which nothing happened */
+	uint32_t still; /* rounds of such steps in a row */
 	uint32_t frozen[SIM_CORES_MAX];
 	uint64_t kill_step, kill_request; /* 0: not */
+	uint64_t kill_completed; /* so many checkpoints of the world; then some steps more */
 };
 
 static void
@@ -112,6 +114,19 @@ io_waits(const struct sim_world *w)
 	return false;
 }
 
+/* A sink takes nothing because of its rate: time goes on. */
+static bool
+sinks_wait(const struct sim_world *w)
+{
+	for (uint32_t i = 0; i < w->plan->subtask_cnt; i++) {
+		struct weir_text_sink *sink = w->rt->tasks[i].sink;
+
+		if (sink != NULL && !weir_text_sink_ready(sink, w->now_ns))
+			return true;
+	}
+	return false;
+}
+
 /* Nothing moves, no checkpoint runs, and yet something lies in a channel. */
 static void
 check_stuck(struct sim_world *w)
@@ -119,7 +134,7 @@ check_stuck(struct sim_world *w)
 	struct weir_master_counts n;
 
 	weir_master_counts(w->master, &n);
-	if (n.triggered != n.completed + n.failed + n.aborted || io_waits(w))
+	if (n.triggered != n.completed + n.failed + n.aborted || io_waits(w) || sinks_wait(w))
 		return;
 	for (uint32_t i = 0; i < w->plan->subtask_cnt; i++) {
 		const struct weir_task *t = &w->rt->tasks[i];
@@ -142,7 +157,9 @@ when_idle(struct sim_world *w, struct rounds *r)
 	if (r->idle < IDLE_ROUNDS * (w->s.core_cnt + 1))
 		return;
 	r->idle = 0;
-	check_stuck(w);
+	/* What has become ready just now has had no turn yet. */
+	if (r->still++ > 0)
+		check_stuck(w);
 	to = next_due(w);
 	if (to > w->now_ns && to != INT64_MAX)
 		advance_clock(w, to);
@@ -180,6 +197,18 @@ step_core(struct sim_world *w, struct rounds *r, uint32_t c)
 		r->idle = 0;
 }
 
+/* Somebody asks for a checkpoint (C1). */
+static void
+step_asks(struct sim_world *w)
+{
+	const struct weir_master_request request = {
+		.kind = weir_rng_below(&w->rng, 3) == 0 ? WEIR_REQUEST_FULL
+							: WEIR_REQUEST_CHECKPOINT,
+	};
+
+	weir_master_request(w->master, &request);
+}
+
 static void
 step(struct sim_world *w, struct rounds *r)
 {
@@ -188,6 +217,8 @@ step(struct sim_world *w, struct rounds *r)
 	r->steps++;
 	w->steps++;
 	advance_clock(w, w->now_ns + 1 + (int64_t)weir_rng_below(&w->rng, (uint64_t)w->s.turn_ns));
+	if (w->s.ask_steps > 0 && !w->quiet && weir_rng_below(&w->rng, w->s.ask_steps) == 0)
+		step_asks(w);
 	if (who < w->s.core_cnt && !mail_is_behind(w)) {
 		step_core(w, r, who);
 	} else if (weir_master_step(w->master, w->now_ns, w->now_ns)) {
@@ -195,6 +226,8 @@ step(struct sim_world *w, struct rounds *r)
 	} else {
 		r->idle++;
 	}
+	if (r->idle == 0)
+		r->still = 0;
 	when_idle(w, r);
 }
 
@@ -205,7 +238,9 @@ plan_kill(struct sim_world *w, struct rounds *r)
 {
 	if (w->quiet || w->kills >= w->s.kills)
 		return;
-	if (weir_rng_below(&w->rng, 2) == 0)
+	if (weir_rng_below(&w->rng, 5) < 2 && w->s.checkpoints)
+		r->kill_completed = w->completed + 1 + weir_rng_below(&w->rng, 4);
+	else if (weir_rng_below(&w->rng, 2) == 0)
 		r->kill_step = 1 + weir_rng_below(&w->rng, 1u << weir_rng_below(&w->rng, 14));
 	else
 		r->kill_request =
@@ -226,6 +261,16 @@ explain_failure(struct sim_world *w, const struct weir_error *err)
 	sim_finding(w, "the job failed without a cause: %s", err->text);
 }
 
+static bool
+is_killed(struct sim_world *w, struct rounds *r)
+{
+	if (r->kill_completed != 0 && w->completed >= r->kill_completed) {
+		r->kill_completed = 0;
+		r->kill_step = r->steps + 1 + weir_rng_below(&w->rng, 400);
+	}
+	return r->steps == r->kill_step || (r->kill_request != 0 && w->requests >= r->kill_request);
+}
+
 static enum outcome
 run_attempt(struct sim_world *w)
 {
@@ -244,8 +289,7 @@ run_attempt(struct sim_world *w)
 			explain_failure(w, &err);
 			return FAILED;
 		}
-		if (r.steps == r.kill_step ||
-		    (r.kill_request != 0 && w->requests >= r.kill_request)) {
+		if (is_killed(w, &r)) {
 			w->kills++;
 			return KILLED;
 		}
@@ -302,6 +346,7 @@ run_to_end(struct sim_world *w)
 		how = run_attempt(w);
 		if (how == FINISHED) {
 			sim_event(w, "finished");
+			sim_check_live_set(w);
 			crash(w, true);
 			if (!again)
 				return true;
@@ -341,6 +386,8 @@ print_scenario(struct sim_world *w)
 		  s->checkpoints, (long long)s->interval_ns / 1000000,
 		  (long long)s->timeout_ns / 1000000, (long long)s->min_pause_ns / 1000000,
 		  s->max_concurrent, s->tolerable, s->retained, s->chunk_cnt);
+	sim_event(w, "mode %s timeout %lld us sink %llu rows/s", sim_mode_names[s->mode],
+		  (long long)s->aligned_timeout_ns / 1000, (unsigned long long)s->sink_rate);
 	sim_event(w, "disk %lld us spikes %u%% faults %u kills %u power %u%%",
 		  (long long)s->io_delay_ns / 1000, s->io_spike_pct, s->fault_cnt, s->kills,
 		  s->power_pct);
@@ -368,13 +415,14 @@ sim_run(uint64_t seed, bool verbose)
 		sim_check_end(&w);
 	clean = w.findings == NULL;
 	printf("seed %llu %s: %s, attempts %llu, kills %llu, power losses %llu, faults %llu, "
-	       "restores %llu, checkpoints %llu completed %llu failed %llu aborted, steps %llu, "
-	       "lines %llu%s%s\n",
+	       "restores %llu, checkpoints %llu completed %llu failed %llu aborted, "
+	       "%llu with frames, %llu frames back, steps %llu, lines %llu%s%s\n",
 	       (unsigned long long)seed, clean ? "clean" : "FAILED", sim_shape_names[w.s.shape],
 	       (unsigned long long)w.attempt, (unsigned long long)w.kills,
 	       (unsigned long long)w.power_losses, (unsigned long long)w.faults_struck,
 	       (unsigned long long)w.restores, (unsigned long long)w.completed,
 	       (unsigned long long)w.failed, (unsigned long long)w.aborted,
+	       (unsigned long long)w.unaligned, (unsigned long long)w.in_flight,
 	       (unsigned long long)w.steps, (unsigned long long)w.rows, clean ? "" : ": ",
 	       clean ? "" : w.findings);
 	sim_attempt_end(&w);

@@ -8,8 +8,11 @@
 const char *const sim_shape_names[SIM_SHAPE_CNT] = {
 	"pass",	       "rebalance",	 "broadcast",	"flat-map",  "reduce-end", "reduce-word",
 	"reduce-pair", "reduce-updates", "reduce-each", "window",    "window-top", "top",
-	"union",       "union-window",	 "two-stages",	"two-sinks",
+	"union",       "union-window",	 "two-stages",	"two-sinks", "order",
 };
+
+const char *const sim_mode_names[SIM_MODE_CNT] = { "aligned", "timeout", "unaligned",
+						   "at-least-once" };
 
 static struct weir_rng rng;
 
@@ -121,14 +124,66 @@ draw_trouble(struct sim_scenario *s)
 		s->kills = s->fault_cnt = 0; /* T35: then a crash leaves what it leaves */
 }
 
+/* Order per key can be computed when one reader reads all rows and they take one way each. */
+static void
+draw_order(struct sim_scenario *s)
+{
+	s->shape = SIM_ORDER;
+	s->source_cnt = 1;
+	s->split_cnt[0] = 1;
+	s->jitter_ns = 0;
+	s->split[0][0].rows = upto(50, 2500);
+}
+
+static void
+draw_mode(struct sim_scenario *s)
+{
+	const uint32_t which = upto(0, 99);
+
+	s->mode = which < 25   ? SIM_ALIGNED
+		  : which < 55 ? SIM_UNALIGNED
+		  : which < 90 ? SIM_TIMEOUT
+			       : SIM_AT_LEAST_ONCE;
+	if (s->mode == SIM_UNALIGNED || s->mode == SIM_TIMEOUT)
+		s->max_concurrent = 1; /* C8 */
+	s->aligned_timeout_ns = s->mode == SIM_TIMEOUT ? spread(50, 30000) * US : 0;
+	s->sink_rate = pct(60) ? 0 : (uint64_t)spread(5, 500) * 1000;
+}
+
+/*
+ * Checkpoints that people ask for. Now and then nothing else is there, and most of them expire
+ * while sources sleep: what the end of one leaves closed, no later one opens.
+ */
+static void
+draw_asks(struct sim_scenario *s)
+{
+	if (pct(25))
+		s->ask_steps = upto(50, 2000);
+	if (!pct(12))
+		return;
+	s->interval_ns = 0;
+	s->ask_steps = upto(300, 3000);
+	s->timeout_ns = upto(1, 12) * MS;
+	s->tolerable = 1000;
+	s->freeze_pct = upto(3, 20);
+	s->core_cnt = upto(2, SIM_CORES_MAX);
+	s->parallelism[0] = upto(2, 4);
+}
+
 void
 sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
 	*s = (struct sim_scenario){ .seed = seed };
 	rng.state = weir_mix(seed);
-	s->shape = (enum sim_shape)weir_rng_below(&rng, SIM_SHAPE_CNT);
+	s->shape = (enum sim_shape)weir_rng_below(&rng, SIM_ORDER);
 	draw_input(s);
 	draw_job(s);
 	draw_checkpoints(s);
 	draw_trouble(s);
+	if (s->checkpoints)
+		draw_mode(s);
+	if (pct(8))
+		draw_order(s);
+	if (s->checkpoints)
+		draw_asks(s);
 }

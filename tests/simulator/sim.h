@@ -45,10 +45,15 @@ enum sim_shape {
 	SIM_UNION_WINDOW,
 	SIM_TWO_STAGES,
 	SIM_TWO_SINKS,
+	SIM_ORDER, /* each row with its running count: the order per key is in the output */
 	SIM_SHAPE_CNT
 };
 
 extern const char *const sim_shape_names[SIM_SHAPE_CNT];
+
+enum sim_mode { SIM_ALIGNED, SIM_TIMEOUT, SIM_UNALIGNED, SIM_AT_LEAST_ONCE, SIM_MODE_CNT };
+
+extern const char *const sim_mode_names[SIM_MODE_CNT];
 
 struct sim_split {
 	uint32_t rows;
@@ -86,6 +91,10 @@ struct sim_scenario {
 	int64_t interval_ns, timeout_ns, min_pause_ns;
 	uint32_t max_concurrent, tolerable, retained;
 	uint32_t chunk_cnt; /* of a core's writer */
+	enum sim_mode mode;
+	int64_t aligned_timeout_ns; /* SIM_TIMEOUT */
+	uint64_t sink_rate;	    /* rows per second; 0: as fast as it goes */
+	uint32_t ask_steps; /* somebody asks for one every so many steps on average; 0: never */
 
 	/* What goes wrong. */
 	uint32_t stingy_pct;
@@ -189,6 +198,8 @@ struct sim_world {
 
 	/* Totals. */
 	uint64_t steps, kills, power_losses, restores, completed, failed, aborted, rows;
+	uint64_t unaligned; /* completed checkpoints that hold frames in flight */
+	uint64_t in_flight; /* frames that restores brought back */
 };
 
 struct sim_final {
@@ -223,6 +234,10 @@ void sim_check_finals(struct sim_world *w);
 void sim_check_crash(struct sim_world *w, bool power);
 /* The watermarks and splits that a restore brought back. */
 void sim_check_restored(struct sim_world *w);
+/* The cut of a manifest: k + #in + #out = m for every channel, each frame once and in order. */
+void sim_check_cut(struct sim_world *w, const struct weir_manifest *m);
+/* Data files on the disk are those that manifests on the disk name (K10). After the end. */
+void sim_check_live_set(struct sim_world *w);
 /* After the end of the job. */
 void sim_check_end(struct sim_world *w);
 

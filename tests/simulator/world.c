@@ -150,7 +150,15 @@ make_recovery(struct sim_world *w)
 	w->recovery = weir_recovery_create(w->plan, w->restored, &err);
 	if (w->recovery == NULL)
 		sim_finding(w, "frames in flight: %s", err.text);
+	else
+		w->in_flight += weir_recovery_in_flight(w->recovery);
 	return w->recovery != NULL;
+}
+
+static bool
+is_unaligned(const struct sim_scenario *s)
+{
+	return s->mode == SIM_UNALIGNED || s->mode == SIM_TIMEOUT;
 }
 
 static bool
@@ -172,6 +180,7 @@ make_plan(struct sim_world *w)
 						   .lane_depth = w->s.lane_depth,
 						   .combiner = w->s.combiner,
 						   .checkpoints = w->s.checkpoints,
+						   .unaligned = is_unaligned(&w->s),
 						   .heads = heads,
 						   .head_cnt = heads_of(w, heads) };
 	struct weir_error err = { 0 };
@@ -235,6 +244,8 @@ make_runtime(struct sim_world *w)
 		.sink_mode = WEIR_SINK_FILES,
 		.output_dir = SIM_OUT_DIR,
 		.linger_ns = w->s.linger_ns,
+		.sink_rate = w->quiet ? 0 : w->s.sink_rate,
+		.at_least_once = w->s.mode == SIM_AT_LEAST_ONCE,
 		.segment_max = SEGMENTS_MAX,
 		.recovery = w->recovery,
 		.splits = w->splits,
@@ -286,10 +297,11 @@ checkpoint_done(void *arg, const struct weir_checkpoint_done *done)
 {
 	struct sim_world *w = arg;
 
-	sim_event(w, "checkpoint %llu %s %s%s%s %lld us", (unsigned long long)done->id, done->kind,
-		  done->status, done->reason[0] != '\0' ? " " : "", done->reason,
-		  (long long)(done->duration_ns / 1000));
+	sim_event(w, "checkpoint %llu %s %s%s%s %lld us frames %llu", (unsigned long long)done->id,
+		  done->kind, done->status, done->reason[0] != '\0' ? " " : "", done->reason,
+		  (long long)(done->duration_ns / 1000), (unsigned long long)done->frames);
 	w->completed += strcmp(done->status, "completed") == 0;
+	w->unaligned += strcmp(done->status, "completed") == 0 && done->frames > 0;
 	w->failed += strcmp(done->status, "failed") == 0;
 	w->aborted += strcmp(done->status, "aborted") == 0;
 	w->expired += strstr(done->reason, "EXPIRED") != NULL;
@@ -317,6 +329,9 @@ make_master(struct sim_world *w)
 		.timeout_ns = w->quiet ? 1000000000000 : w->s.timeout_ns,
 		.min_pause_ns = w->s.min_pause_ns,
 		.max_concurrent = w->s.max_concurrent,
+		.at_least_once = w->s.mode == SIM_AT_LEAST_ONCE,
+		.unaligned = is_unaligned(&w->s),
+		.aligned_timeout_ns = w->s.aligned_timeout_ns,
 		.tolerable_failures = w->s.tolerable,
 		.retained = w->s.retained,
 		.retention = WEIR_RETENTION_ALWAYS,
