@@ -80,7 +80,8 @@ discard_private(struct weir_coordinator *c, const struct weir_coord_event *e, bo
 		const struct weir_part *part = &e->ack.parts[i];
 
 		if (part->kind == WEIR_PART_PRIVATE ||
-		    (savepoint && part->kind == WEIR_PART_SHARED))
+		    (savepoint && part->kind == WEIR_PART_SHARED &&
+		     !weir_registry_in_doubt(&c->registry, part->file))) /* K7 */
 			files[cnt++] = part->file;
 	}
 	weir_coord_emit_discard(c, files, cnt);

@@ -30,7 +30,7 @@ activity_changed(struct weir_coordinator *c, bool was)
 		weir_coord_scheduler_start(c);
 }
 
-/* What this attempt has not acknowledged it never will. */
+/* What this attempt has not acknowledged it never will, nor will one before it. */
 static void
 abort_unacked(struct weir_coordinator *c, struct weir_attempt failed)
 {
@@ -39,7 +39,7 @@ abort_unacked(struct weir_coordinator *c, struct weir_attempt failed)
 
 	while ((p = weir_coord_next(c, after)) != NULL) {
 		after = p->id;
-		if (!p->finalizing && weir_pending_awaits(p, failed))
+		if (!p->finalizing && !weir_snapshot_has_ack(p->snap, failed))
 			weir_coord_abort(c, p, WEIR_REASON_TASK_FAILURE, NULL);
 	}
 }

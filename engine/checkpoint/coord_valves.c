@@ -30,7 +30,9 @@ send_ready(struct weir_coordinator *c, uint32_t which)
 		if (weir_coord_asks(c, WEIR_COORD_STAGE_OPEVENT))
 			continue;
 		(void)weir_valve_confirm(v, event.event);
-		weir_coord_prep_opcoord_check(c, which);
+		/* K14: a task that stopped lost others: first its step aborts what it must. */
+		if (!v->lost)
+			weir_coord_prep_opcoord_check(c, which);
 	}
 }
 

@@ -281,6 +281,31 @@ Test(coordinator, stale_attempts_have_no_state)
 	cr_assert_neq(weir_coordinator_next_due(c), INT64_MAX, "still active");
 }
 
+/* What awaits an attempt before it cannot complete either. */
+Test(coordinator, failing_new_attempt_aborts_what_awaits_an_old_one)
+{
+	struct weir_attempt next = { .task = 2, .attempt = 1 };
+	struct weir_coord_event e = { .kind = WEIR_COORD_REQUEST };
+
+	set_tasks(WEIR_COORD_TASK_DEPLOYING, 1, 2); /* not active: no timer, but requests work */
+	e.request.kind = WEIR_REQUEST_CHECKPOINT;
+	step(&e);
+	answer(WEIR_COORD_ID_ANSWER, 0, WEIR_COORD_OK);
+	answer(WEIR_COORD_STORAGE_ANSWER, 1, WEIR_COORD_OK);
+	cr_assert_neq(got(WEIR_COORD_DO_TRIGGER), NULL);
+	e = (struct weir_coord_event){ .kind = WEIR_COORD_RESTART };
+	e.tasks.list = &next;
+	e.tasks.cnt = 1;
+	step(&e);
+	e.kind = WEIR_COORD_TASK_STATE;
+	e.tasks.state = WEIR_COORD_TASK_RUNNING;
+	step(&e);
+	cr_assert_eq(got(WEIR_COORD_DO_ABORT), NULL);
+	e.tasks.state = WEIR_COORD_TASK_FAILED;
+	step(&e);
+	cr_assert_neq(got(WEIR_COORD_DO_ABORT), NULL);
+}
+
 Test(coordinator, restart_goes_back_to_the_latest) /* R1 */
 {
 	struct weir_attempt next[3] = { { 0, 1 }, { 1, 1 }, { 2, 1 } };
