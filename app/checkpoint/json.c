@@ -58,6 +58,8 @@ segment_kind(uint32_t kind)
 		return "counter";
 	case WEIR_SEGMENT_CHANNEL:
 		return "channel";
+	case WEIR_SEGMENT_CANONICAL:
+		return "canonical";
 	default:
 		return "unknown";
 	}
@@ -78,10 +80,11 @@ segments_json(const struct weir_manifest *m, const struct weir_manifest_operator
 				  (json_int_t)seg->offset, "bytes", (json_int_t)seg->length, "used",
 				  (json_int_t)seg->used, "crc32c", (json_int_t)seg->crc);
 
-		if (seg->kind == WEIR_SEGMENT_STATE) {
+		if (weir_segment_is_state(seg)) {
 			json_object_set_new(one, "state",
 					    json_string(op->states[seg->state_idx].name));
-			json_object_set_new(one, "pages", number(seg->page_cnt));
+			json_object_set_new(one, seg->kind == WEIR_SEGMENT_STATE ? "pages" : "runs",
+					    number(seg->page_cnt));
 			json_object_set_new(one, "entries", number(seg->entry_cnt));
 			json_object_set_new(one, "hash_first", hash_text(seg->hash_first));
 			json_object_set_new(one, "hash_last", hash_text(seg->hash_last));

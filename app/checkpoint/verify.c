@@ -14,7 +14,34 @@
 struct segments {
 	struct weir_manifest_segment *at;
 	uint32_t cnt;
+	/* Canonical states so far, and where each of them has come. */
+	struct weir_verify_last **last;
+	uint32_t last_cnt;
 };
+
+/* Where the state of this segment has come; NULL: out of memory. */
+static struct weir_verify_last *
+last_of(struct segments *all, const struct weir_segment *seg)
+{
+	struct weir_verify_last **list;
+
+	for (uint32_t i = all->last_cnt; i > 0; i--)
+		if (all->last[i - 1]->operator_idx == seg->operator_idx &&
+		    all->last[i - 1]->subtask == seg->subtask &&
+		    all->last[i - 1]->state_idx == seg->state_idx)
+			return all->last[i - 1];
+	list = realloc(all->last, (all->last_cnt + 1) * sizeof(struct weir_verify_last *));
+	if (list == NULL)
+		return NULL;
+	all->last = list;
+	list[all->last_cnt] = calloc(1, sizeof(struct weir_verify_last));
+	if (list[all->last_cnt] == NULL)
+		return NULL;
+	list[all->last_cnt]->operator_idx = seg->operator_idx;
+	list[all->last_cnt]->subtask = seg->subtask;
+	list[all->last_cnt]->state_idx = seg->state_idx;
+	return list[all->last_cnt++];
+}
 
 static int
 by_place(const void *pa, const void *pb)
@@ -78,19 +105,24 @@ read_at(int fd, void *buf, uint64_t len, uint64_t offset, struct weir_error *err
 }
 
 static int
-verify_segment(int fd, const struct weir_manifest *m, const struct weir_manifest_segment *ms,
-	       struct weir_error *err)
+verify_segment(int fd, const struct weir_manifest *m, struct segments *all,
+	       const struct weir_manifest_segment *ms, struct weir_error *err)
 {
 	const struct weir_segment *seg = &ms->seg;
+	struct weir_verify_last *last = NULL;
 	struct weir_verify_sum sum = { 0 };
 	void *bytes = malloc(seg->length);
 	int rc;
 
-	if (bytes == NULL)
+	if (bytes != NULL && seg->kind == WEIR_SEGMENT_CANONICAL)
+		last = last_of(all, seg);
+	if (bytes == NULL || (last == NULL && seg->kind == WEIR_SEGMENT_CANONICAL)) {
+		free(bytes);
 		return weir_fail(err, WEIR_ERR_FAILED, "out of memory");
+	}
 	rc = read_at(fd, bytes, seg->length, seg->offset, err);
 	if (rc == 0)
-		rc = weir_verify_segment(seg, bytes, &sum, err);
+		rc = weir_verify_segment(seg, bytes, last, &sum, err);
 	if (rc == 0)
 		rc = weir_checkpoint_verify_frames(m, ms, bytes, err);
 	free(bytes);
@@ -130,8 +162,9 @@ verify_whole(const struct weir_manifest_segment *segs, uint32_t cnt, uint64_t fi
 }
 
 static int
-verify_open(int fd, const struct weir_manifest *m, const struct weir_manifest_file *file,
-	    const struct weir_manifest_segment *segs, uint32_t cnt, struct weir_error *err)
+verify_open(int fd, const struct weir_manifest *m, struct segments *all,
+	    const struct weir_manifest_file *file, const struct weir_manifest_segment *segs,
+	    uint32_t cnt, struct weir_error *err)
 {
 	struct weir_data_name name;
 	uint32_t i;
@@ -143,13 +176,14 @@ verify_open(int fd, const struct weir_manifest *m, const struct weir_manifest_fi
 	if (rc == 0 && name.attempt == m->attempt && name.checkpoint_id == m->checkpoint_id)
 		rc = verify_whole(segs, cnt, file->length, err);
 	for (i = 0; i < cnt && rc == 0; i++)
-		rc = verify_segment(fd, m, &segs[i], err);
+		rc = verify_segment(fd, m, all, &segs[i], err);
 	return rc;
 }
 
 static int
-verify_file(const struct weir_manifest *m, const char *data_dir, uint32_t file_idx,
-	    const struct weir_manifest_segment *segs, uint32_t cnt, struct weir_error *err)
+verify_file(const struct weir_manifest *m, struct segments *all, const char *data_dir,
+	    uint32_t file_idx, const struct weir_manifest_segment *segs, uint32_t cnt,
+	    struct weir_error *err)
 {
 	const struct weir_manifest_file *file = &m->files[file_idx];
 	char path[2 * WEIR_PATH_MAX];
@@ -159,7 +193,7 @@ verify_file(const struct weir_manifest *m, const char *data_dir, uint32_t file_i
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return weir_fail(err, WEIR_ERR_IO, "cannot open %s: %s", path, strerror(errno));
-	rc = verify_open(fd, m, file, segs, cnt, err);
+	rc = verify_open(fd, m, all, file, segs, cnt, err);
 	close(fd);
 	return rc != 0 ? weir_error_prefix(err, "%s", path) : 0;
 }
@@ -175,8 +209,11 @@ weir_checkpoint_verify(const struct weir_manifest *m, const char *data_dir, stru
 	for (i = 0; i < m->file_cnt && rc == 0; i++, at = next) {
 		for (next = at; next < all.cnt && all.at[next].file_idx == i; next++)
 			;
-		rc = verify_file(m, data_dir, i, &all.at[at], next - at, err);
+		rc = verify_file(m, &all, data_dir, i, &all.at[at], next - at, err);
 	}
+	for (i = 0; i < all.last_cnt; i++)
+		free(all.last[i]);
+	free(all.last);
 	free(all.at);
 	return rc;
 }

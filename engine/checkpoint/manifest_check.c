@@ -220,12 +220,12 @@ check_segments(struct check *c, uint32_t operator_idx, uint32_t subtask)
 		if (seg->operator_idx != operator_idx || seg->subtask != subtask)
 			return bad(c, "belongs to operator %" PRIu32 " subtask %" PRIu32,
 				   seg->operator_idx, seg->subtask);
-		if (seg->kind < WEIR_SEGMENT_STATE || seg->kind > WEIR_SEGMENT_CHANNEL)
+		if (seg->kind < WEIR_SEGMENT_STATE || seg->kind > WEIR_SEGMENT_CANONICAL)
 			return bad(c, "kind %" PRIu32 " cannot be here", seg->kind);
-		if (seg->kind == WEIR_SEGMENT_STATE && seg->state_idx >= op->state_cnt)
+		if (weir_segment_is_state(seg) && seg->state_idx >= op->state_cnt)
 			return bad(c, "names state %" PRIu32 " of %" PRIu32, seg->state_idx,
 				   op->state_cnt);
-		if (seg->kind == WEIR_SEGMENT_STATE && seg->hash_first > seg->hash_last)
+		if (weir_segment_is_state(seg) && seg->hash_first > seg->hash_last)
 			return bad(c, "range of hashes is upside down");
 		if (check_segment_place(c, &sub->segments[i]) != 0)
 			return c->err->code;

@@ -31,6 +31,8 @@ begin(struct weir_core *core, uint64_t id)
 		 order != NULL ? order->dir : core->data_dir, core->file.name);
 	core->snap->begin(core->writer, core->snap_path, core->job_hash, core->attempt, id,
 			  core->idx);
+	if (order != NULL && order->key_groups > 0)
+		core->snap->canonical(core->writer, order->key_groups);
 	core->snap_id = id;
 	core->snap_state = WEIR_CORE_SNAPSHOT_OPEN;
 }

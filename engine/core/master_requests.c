@@ -80,8 +80,6 @@ refusal(const struct weir_master *m, const struct weir_master_request *request)
 		return "checkpoints are off";
 	if (m->end != WEIR_END_NOT_YET)
 		return "the job is ending";
-	if (weir_request_is_savepoint(request->kind) && !request->native)
-		return "the state backend has no canonical format yet";
 	if (m->stop != WEIR_REQUEST_CHECKPOINT)
 		return "the job is being stopped";
 	return NULL;

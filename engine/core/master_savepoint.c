@@ -55,7 +55,7 @@ weir_master_savepoint_storage(struct weir_master *m, uint64_t id)
 	}
 	o->id = id;
 	o->kind = request->kind;
-	o->native = request->native;
+	o->key_groups = request->native ? 0 : m->cfg.rt->cfg.plan->max_parallelism;
 	memcpy(o->parent, request->dir, strlen(request->dir) + 1);
 	memcpy(o->dir, dir.text, sizeof(o->dir));
 	weir_savepoint_orders_add(&m->cfg.rt->orders, o);

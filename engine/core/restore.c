@@ -438,7 +438,7 @@ weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m, uin
 		return weir_recovery_segment(rt->cfg.recovery, &rt->cores[0].pool,
 					     seg->operator_idx, seg->subtask,
 					     segment_number(m, file_idx, seg), bytes, err);
-	if (seg->kind != WEIR_SEGMENT_STATE || seg->operator_idx >= m->operator_cnt)
+	if (!weir_segment_is_state(seg) || seg->operator_idx >= m->operator_cnt)
 		return 0;
 	mo = &m->operators[seg->operator_idx];
 	op = find_planned(rt->cfg.plan, mo->id);

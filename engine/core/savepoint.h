@@ -20,9 +20,9 @@ struct weir_savepoint_order {
 	struct weir_savepoint_order *next;
 	uint64_t id;
 	enum weir_request_kind kind; /* SAVEPOINT, SUSPEND, DRAIN */
-	bool native;
-	char parent[WEIR_PATH_MAX]; /* the directory that was asked for */
-	char dir[WEIR_PATH_MAX];    /* in it: everything of this savepoint (S12) */
+	uint32_t key_groups;	     /* canonical: max-parallelism (S1); 0: native */
+	char parent[WEIR_PATH_MAX];  /* the directory that was asked for */
+	char dir[WEIR_PATH_MAX];     /* in it: everything of this savepoint (S12) */
 };
 
 struct weir_savepoint_orders {

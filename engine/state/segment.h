@@ -11,10 +11,11 @@
 #include "engine/base/base.h"
 
 enum weir_segment_kind {
-	WEIR_SEGMENT_STATE = 1,	  /* pages of a keyed state */
-	WEIR_SEGMENT_BLOB = 2,	  /* bytes of an operator (offsets, split lists, timers) */
-	WEIR_SEGMENT_COUNTER = 3, /* counters of a task */
-	WEIR_SEGMENT_CHANNEL = 4, /* in-flight frames */
+	WEIR_SEGMENT_STATE = 1,	    /* pages of a keyed state */
+	WEIR_SEGMENT_BLOB = 2,	    /* bytes of an operator (offsets, split lists, timers) */
+	WEIR_SEGMENT_COUNTER = 3,   /* counters of a task */
+	WEIR_SEGMENT_CHANNEL = 4,   /* in-flight frames */
+	WEIR_SEGMENT_CANONICAL = 5, /* sorted entries of a keyed state, for any backend (S1) */
 };
 
 struct weir_segment {
@@ -26,10 +27,18 @@ struct weir_segment {
 	uint64_t length;     /* padded; multiple of 4096 */
 	uint64_t used;	     /* bytes before the padding, header included */
 	uint32_t crc;	     /* CRC32C over length bytes */
-	uint32_t page_cnt;   /* state: page records in it */
-	uint64_t entry_cnt;  /* state: live entries in it */
-	uint64_t hash_first; /* state: range of the subtask that wrote it, both ends included */
+	uint32_t page_cnt;   /* state: page records in it; canonical: runs */
+	uint64_t entry_cnt;  /* state, canonical: live entries in it */
+	uint64_t hash_first; /* state, canonical: range of the subtask that wrote it, both ends
+				included */
 	uint64_t hash_last;
 };
+
+/* Does it hold entries of a keyed state, in whatever format? */
+static inline bool
+weir_segment_is_state(const struct weir_segment *seg)
+{
+	return seg->kind == WEIR_SEGMENT_STATE || seg->kind == WEIR_SEGMENT_CANONICAL;
+}
 
 #endif /* WEIR_ENGINE_STATE_SEGMENT_H */

@@ -50,6 +50,8 @@ struct weir_snap_pieces {
 struct weir_snapshot_ops {
 	void (*begin)(struct weir_snap_writer *w, const char *path, uint64_t job_hash,
 		      uint64_t attempt, uint64_t checkpoint, uint32_t core);
+	/* Right after begin: states as sorted entries by key group (S1), not as pages. */
+	void (*canonical)(struct weir_snap_writer *w, uint32_t key_groups);
 	/* False: no room now, try again after a step. */
 	bool (*pieces)(struct weir_snap_writer *w, struct weir_snap_pieces *list);
 	void (*seal)(struct weir_snap_writer *w);

@@ -8,7 +8,8 @@
  * A block is captured once: block_meta.captured is the number of the last snapshot that has it.
  * What is made after the freeze carries that number from the start, so it is not captured. A copy
  * goes into the staging chunk it will be written from; when none is free, into a shadow in the
- * region, which a later slice moves.
+ * region, which a later slice moves. A snapshot of sorted entries walks its own way (canonical.c);
+ * all its copies are shadows.
  */
 
 #include "engine/base/plant.h"
@@ -62,6 +63,9 @@ hash_freeze(struct weir_kstate *pub, struct weir_snap_writer *w)
 	snap->at_z = 0;
 	snap->segments = 0;
 	snap->active = true;
+	snap->is_canonical = weir_snap_writer_key_groups(w) > 0;
+	if (snap->is_canonical)
+		canonical_start(st);
 }
 
 static struct weir_snap_chunk *
@@ -130,7 +134,7 @@ static uint8_t *
 record_room(struct kstate *st, const struct weir_record *r, bool spare)
 {
 	const uint64_t bytes = weir_align_up(sizeof(*r) + r->image_bytes, WEIR_LINE);
-	uint8_t *at = chunk_room(st, bytes, spare);
+	uint8_t *at = st->snap.is_canonical ? NULL : chunk_room(st, bytes, spare);
 
 	if (at == NULL)
 		return shadow_room(st, r);
@@ -212,6 +216,20 @@ long_keys_capture(struct table *t, const struct spot *s, bool spare)
 	return cnt;
 }
 
+/* What the keys of a block that stand outside it take as shadows. */
+static uint64_t
+long_keys_bytes(const struct table *t, const struct spot *s)
+{
+	const struct layout *l = &state_of(t)->l;
+	uint64_t bytes = 0;
+
+	for (uint32_t slot = 0; slot < s->geo->slot_cnt && t->long_cnt > 0; slot++)
+		if (*slot_tag(l, s->block, slot) > TAG_TOMB &&
+		    block_key(l, t->bias, s->block, slot).len > KEY_INLINE_MAX)
+			bytes += sizeof(struct shadow) + 2 * WEIR_KEY_BYTES_MAX;
+	return bytes;
+}
+
 static void
 capture(struct table *t, const struct spot *s, bool spare)
 {
@@ -227,11 +245,21 @@ capture(struct table *t, const struct spot *s, bool spare)
 void
 snap_capture(struct table *t, const struct spot *s)
 {
-	if (!weir_snap_writer_dead(state_of(t)->snap.writer))
-		capture(t, s, true);
+	struct kstate *st = state_of(t);
+	uint64_t outside;
+
+	if (weir_snap_writer_dead(st->snap.writer))
+		return;
+	if (st->snap.is_canonical) {
+		outside = long_keys_bytes(t, s);
+		if (canonical_is_past(st, t, s) ||
+		    (outside > 0 && !canonical_has_room(st, outside)))
+			return;
+	}
+	capture(t, s, true);
 }
 
-static void
+void
 shadow_free(struct kstate *st, struct shadow *s)
 {
 	st->be->frozen_bytes -= s->image_bytes + sizeof(*s);
@@ -357,6 +385,8 @@ hash_slice(struct weir_kstate *pub, uint32_t pages)
 		hash_thaw(pub);
 		return true;
 	}
+	if (snap->is_canonical)
+		return canonical_slice(st, budget);
 	while (snap->shadows != NULL && budget > 0) {
 		const uint64_t bytes = snap->shadows->image_bytes;
 
@@ -384,6 +414,8 @@ hash_thaw(struct weir_kstate *pub)
 
 	if (!snap->active)
 		return;
+	if (snap->is_canonical)
+		canonical_stop(st);
 	while (snap->shadows != NULL) {
 		struct shadow *s = snap->shadows;
 

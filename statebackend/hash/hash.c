@@ -122,8 +122,8 @@ hash_open(struct weir_backend *pub, const struct weir_kstate_spec *spec, struct 
  * of one row, which are given back last, uneven cuts and partly used pages of small blocks. Keys
  * that stand outside their page may need 4 KiB each.
  */
-static uint64_t
-growth_bytes(const struct kstate *st, uint32_t rows)
+uint64_t
+hash_growth_bytes(const struct kstate *st, uint32_t rows)
 {
 	const struct hash_backend *be = st->be;
 	const uint64_t slot = st->l.group_bytes / GROUP;
@@ -155,7 +155,7 @@ static enum weir_state_room
 hash_reserve(struct weir_kstate *pub, uint32_t rows)
 {
 	struct kstate *st = (struct kstate *)(void *)pub;
-	uint64_t need = growth_bytes(st, rows);
+	uint64_t need = hash_growth_bytes(st, rows);
 	bool ready;
 
 	if (st->snap.active)

@@ -9,11 +9,14 @@
  *   batch.c  look-ups by batch       tables.c namespaces               scan.c    iteration
  *   freeze.c snapshot                load.c   restore                  hash.c    the contract's
  * table
+ *   canonical.c snapshot as sorted entries                             sort.c    their order
  */
 
 #include "statebackend/backend.h"
 #include "statebackend/hash/hash.h"
 #include "statebackend/hash/layout.h"
+#include "statebackend/hash/sort.h"
+#include "statebackend/snapshot/canonical.h"
 
 #define HASH_MAGIC 0x57485348u
 
@@ -53,6 +56,21 @@ struct shadow {
 	uint8_t record[WEIR_LINE];
 };
 
+/* Of a canonical snapshot: key groups are gathered, sorted and written batch by batch. */
+enum canonical_phase { CANONICAL_TABLES, CANONICAL_SHADOWS, CANONICAL_WRITE };
+
+struct canonical {
+	struct weir_canonical_out out;
+	struct sorter sorter;
+	enum canonical_phase phase;
+	uint32_t group_bits; /* log2 of the key groups */
+	uint32_t group_cnt;  /* key groups of the next batch */
+	uint64_t first;	     /* places of the batch, both ends included */
+	uint64_t last;
+	struct shadow **shadow;	      /* CANONICAL_SHADOWS: the link to the next */
+	const struct sort_item *done; /* CANONICAL_WRITE: written last; NULL: none */
+};
+
 struct snap {
 	struct weir_snap_writer *writer;
 	struct weir_snap_chunk *chunk; /* being filled; NULL: none */
@@ -63,6 +81,8 @@ struct snap {
 	uint32_t no;	   /* number of the last snapshot */
 	uint32_t segments; /* of this snapshot so far */
 	bool active;
+	bool is_canonical;
+	struct canonical canonical;
 };
 
 struct kstate {
@@ -205,6 +225,8 @@ uint8_t *page_take(struct kstate *st);
 void page_give(struct kstate *st, uint8_t *page);
 
 /* hash.c */
+/* What rows new entries can take at most. */
+uint64_t hash_growth_bytes(const struct kstate *st, uint32_t rows);
 int hash_full(const struct weir_kstate *st, struct weir_error *err);
 
 /* batch.c */
@@ -242,6 +264,18 @@ bool hash_slice(struct weir_kstate *st, uint32_t pages);
 void hash_thaw(struct weir_kstate *st);
 /* Copy a frozen block that is about to change. */
 void snap_capture(struct table *t, const struct spot *s);
+
+/* Give back one that is in no list. */
+void shadow_free(struct kstate *st, struct shadow *s);
+
+/* canonical.c: the same contracts, for a snapshot of sorted entries. */
+void canonical_start(struct kstate *st);
+bool canonical_slice(struct kstate *st, uint64_t budget);
+void canonical_stop(struct kstate *st);
+/* Is nothing of this block needed any more? */
+bool canonical_is_past(const struct kstate *st, const struct table *t, const struct spot *s);
+/* There is no memory for so many bytes more: the snapshot is given up. */
+bool canonical_has_room(struct kstate *st, uint64_t bytes);
 
 /* load.c */
 int hash_load(struct weir_kstate *st, const struct weir_segment *seg, const void *bytes,

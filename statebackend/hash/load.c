@@ -1,5 +1,5 @@
-/* Restore: entries of a segment into a kstate. Those outside its range belong to another subtask.
- */
+/* Restore: entries of a segment, of pages or sorted, into a kstate. Those outside its range belong
+ * to another subtask. */
 
 #include "statebackend/hash/hash_priv.h"
 
@@ -11,15 +11,19 @@ static int
 shape_check(const struct kstate *st, const struct weir_seg_header *h, struct weir_error *err)
 {
 	const struct layout *l = &st->l;
+	uint32_t mode = l->mode;
 
-	if (h->key_mode != (uint32_t)l->mode || h->key_bytes != l->key_bytes ||
+	/* Only pages know that a key is kept as a number. */
+	if (h->kind == WEIR_SEGMENT_CANONICAL && l->mode == MODE_NUMBER)
+		mode = MODE_FIXED;
+	if (h->key_mode != mode || h->key_bytes != l->key_bytes ||
 	    h->value_bytes != l->value_bytes || h->grouped != l->grouped)
 		return weir_fail(
 			err, WEIR_ERR_DATA,
 			"state %s: the checkpoint has keys of mode %u, %u bytes and values of %u "
 			"bytes, the job mode %u, %u and %u",
-			st->pub.spec.name, h->key_mode, h->key_bytes, h->value_bytes,
-			(unsigned)l->mode, l->key_bytes, l->value_bytes);
+			st->pub.spec.name, h->key_mode, h->key_bytes, h->value_bytes, mode,
+			l->key_bytes, l->value_bytes);
 	return 0;
 }
 
@@ -45,19 +49,24 @@ place_ours(const struct kstate *st, uint64_t place)
 }
 
 static void
+value_put(struct kstate *st, int64_t ns, struct key *k, const void *value)
+{
+	struct table *t = (struct table *)(void *)hash_table(&st->pub, ns, true);
+	uint8_t *payload;
+
+	t = table_of_key(t, k, true);
+	payload = table_upsert(t, k);
+	memcpy(payload + st->l.value_at, value, st->l.value_bytes);
+}
+
+static void
 entry_put(struct kstate *st, const struct weir_record *r, const struct weir_record_entry *e)
 {
 	uint64_t place;
 	struct key k = key_of(st, e, &place);
-	struct table *t;
-	uint8_t *payload;
 
-	if (!place_ours(st, place))
-		return;
-	t = (struct table *)(void *)hash_table(&st->pub, r->ns, true);
-	t = table_of_key(t, &k, true);
-	payload = table_upsert(t, &k);
-	memcpy(payload + st->l.value_at, e->value, st->l.value_bytes);
+	if (place_ours(st, place))
+		value_put(st, r->ns, &k, e->value);
 }
 
 /* Entries reserved for at once: what is reserved for byte-string keys supposes the longest ones. */
@@ -82,6 +91,44 @@ record_load(struct kstate *st, const struct weir_record_walk *w, struct weir_err
 	return rc;
 }
 
+static void
+sorted_put(struct kstate *st, const struct weir_canonical_entry *e)
+{
+	struct key k = { .tag = tag_of_place(e->place),
+			 .z = place_z(&st->l, e->place),
+			 .bytes = e->key,
+			 .len = e->key_len };
+	uint64_t number = 0;
+
+	if (st->l.mode == MODE_NUMBER) {
+		memcpy(&number, e->key, e->key_len);
+		k.tag = number + TAG_BIAS;
+	}
+	value_put(st, e->ns, &k, e->value);
+}
+
+static int
+sorted_load(struct kstate *st, const void *bytes, struct weir_error *err)
+{
+	struct weir_canonical_walk w;
+	bool more = true;
+	int rc = weir_canonical_walk_start(&w, bytes, err);
+
+	if (rc == 0)
+		rc = shape_check(st, &w.head, err);
+	for (uint32_t i = 0; rc == 0; i++) {
+		if (i % LOAD_STEP == 0 &&
+		    weir_kstate_reserve(&st->pub, LOAD_STEP + 2) != WEIR_STATE_ROOM)
+			return hash_full(&st->pub, err);
+		rc = weir_canonical_walk_next(&w, &more, err);
+		if (!more)
+			break;
+		if (rc == 0 && place_ours(st, w.entry.place))
+			sorted_put(st, &w.entry);
+	}
+	return rc;
+}
+
 int
 hash_load(struct weir_kstate *pub, const struct weir_segment *seg, const void *bytes,
 	  struct weir_error *err)
@@ -91,7 +138,9 @@ hash_load(struct weir_kstate *pub, const struct weir_segment *seg, const void *b
 	bool more = true;
 	int rc;
 
-	WEIR_ASSERT(seg->kind == WEIR_SEGMENT_STATE);
+	WEIR_ASSERT(weir_segment_is_state(seg));
+	if (seg->kind == WEIR_SEGMENT_CANONICAL)
+		return sorted_load(st, bytes, err);
 	rc = weir_record_walk_start(&w, bytes, err);
 	if (rc == 0)
 		rc = shape_check(st, &w.head, err);

@@ -21,7 +21,8 @@
 struct weir_snap_chunk *weir_snap_chunk_take(struct weir_snap_writer *w,
 					     const struct weir_seg_header *head, bool spare);
 
-/* Room for bytes (multiple of 64) in the chunk, 64-byte aligned, uncleared. */
+/* Room for bytes in the chunk, behind what was taken before, uncleared. All in multiples of 64 is
+ * 64-byte aligned. */
 void *weir_snap_chunk_room(struct weir_snap_chunk *c, uint64_t bytes);
 
 /* Bytes of room left. */
@@ -35,6 +36,12 @@ void weir_snap_chunk_close(struct weir_snap_writer *w, struct weir_snap_chunk *c
 
 /* Give an unfinished chunk back. */
 void weir_snap_chunk_drop(struct weir_snap_writer *w, struct weir_snap_chunk *c);
+
+/* Key groups of a canonical file: states write sorted entries, not pages (S1). 0: native. */
+uint32_t weir_snap_writer_key_groups(const struct weir_snap_writer *w);
+
+/* A backend cannot go on: the file is given up for this reason, as after a failed request. */
+void weir_snap_writer_refuse(struct weir_snap_writer *w, const struct weir_error *why);
 
 /* Failed or aborted: what is still handed over is thrown away. */
 bool weir_snap_writer_dead(const struct weir_snap_writer *w);

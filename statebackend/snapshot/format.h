@@ -8,6 +8,7 @@
  *   then          segments, one behind the other, each a multiple of 4096 bytes:
  *                   struct weir_seg_header (128 bytes)
  *                   state:  records, each struct weir_record (64 bytes) and its image
+ *                   canonical: runs, each struct weir_run (32 bytes) and its entries
  *                   other:  the bytes that were appended
  *                   zero bytes up to the multiple of 4096
  *
@@ -30,6 +31,19 @@
  * in records flagged ODD), payload = value. Mode 1: payload = key, zero to a multiple of 8, value.
  * Mode 2: payload = u32 offset of the key in the image, u32 length, value. In modes 1 and 2 the tag
  * is the entry's place in the hash order (0 and 1 written as 2 and 3).
+ *
+ * Runs of a canonical segment (S1: no backend's own layout): the entries of one key group and one
+ * namespace, sorted by the bytes of their keys (memcmp, then the shorter first). Runs are sorted by
+ * key group, then namespace; all segments of one state of a subtask, in the order of their parts,
+ * are one sorted sequence, in which a long run may go on in a run of the next segment. An entry:
+ *
+ *   place   u64, only if grouped: its place in the hash order; its top bits are the key group's
+ *   length  u32 and u32 zero, only of byte-string keys
+ *   key     zero up to a multiple of 8
+ *   value   zero up to a multiple of 8
+ *
+ * Key group: the top log2(key_groups) bits of the place; the place of an entry that is not grouped
+ * is its key's hash (weir_key_hash).
  */
 
 #include "engine/base/base.h"
@@ -40,6 +54,7 @@
 #define WEIR_DATA_ALIGN	     4096u
 #define WEIR_SEG_MAGIC	     0x47455357u /* "WSEG" */
 #define WEIR_RECORD_MAGIC    0x43455257u /* "WREC" */
+#define WEIR_RUN_MAGIC	     0x4e555257u /* "WRUN" */
 #define WEIR_FORMAT_BIAS     0x5bd1e995a7c43b1dull
 #define WEIR_FORMAT_BIAS_ODD (WEIR_FORMAT_BIAS + 2)
 #define WEIR_FORMAT_INLINE   256u
@@ -71,7 +86,8 @@ struct weir_seg_header {
 	uint64_t hash_first;
 	uint64_t hash_last;
 	uint32_t record_cnt;
-	/* state only */
+	/* state and canonical; canonical has no key mode 0, and zero from group_bytes to value_at
+	 */
 	uint32_t key_mode;
 	uint32_t key_bytes; /* modes 0 and 1 */
 	uint32_t value_bytes;
@@ -79,7 +95,9 @@ struct weir_seg_header {
 	uint32_t payload_bytes;
 	uint32_t value_at; /* in the payload */
 	uint32_t grouped;
-	uint64_t reserved[3];
+	uint32_t key_groups; /* canonical only */
+	uint32_t pad;
+	uint64_t reserved[2];
 };
 _Static_assert(sizeof(struct weir_seg_header) == 128, "on disk");
 
@@ -109,5 +127,15 @@ struct weir_record {
 	uint64_t pad3;
 };
 _Static_assert(sizeof(struct weir_record) == 64, "on disk");
+
+struct weir_run {
+	uint32_t magic;
+	uint32_t key_group;
+	int64_t ns;
+	uint32_t entry_cnt;
+	uint32_t bytes; /* of the entries */
+	uint64_t pad;
+};
+_Static_assert(sizeof(struct weir_run) == 32, "on disk");
 
 #endif /* WEIR_STATEBACKEND_SNAPSHOT_FORMAT_H */

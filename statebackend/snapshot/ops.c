@@ -26,6 +26,7 @@ step(struct weir_snap_writer *w)
 
 const struct weir_snapshot_ops weir_snap_writer_ops = {
 	.begin = begin,
+	.canonical = weir_snap_writer_canonical,
 	.pieces = weir_snap_writer_pieces,
 	.seal = weir_snap_writer_seal,
 	.abort = weir_snap_writer_abort,

@@ -47,6 +47,7 @@ struct weir_snap_writer {
 	uint64_t file_bytes;
 	uint32_t chunk_cnt, free_cnt, in_flight;
 	uint32_t seg_cnt;
+	uint32_t key_groups; /* canonical; 0: native */
 	int handle;
 	bool open_sent, head_sent, close_sent, dead;
 	char path[WEIR_SNAP_PATH_MAX];
@@ -152,8 +153,33 @@ weir_snap_writer_begin(struct weir_snap_writer *w, const char *path, const struc
 	w->handle = -1;
 	w->open_sent = w->head_sent = w->close_sent = w->dead = false;
 	w->seg_cnt = 0;
+	w->key_groups = 0;
 	w->file_bytes = WEIR_DATA_HEADER;
 	head_set(w);
+}
+
+void
+weir_snap_writer_canonical(struct weir_snap_writer *w, uint32_t key_groups)
+{
+	WEIR_ASSERT(w->state == WEIR_SNAP_OPEN);
+	WEIR_ASSERT(w->seg_cnt == 0);
+	WEIR_ASSERT(__builtin_popcount(key_groups) == 1);
+	w->key_groups = key_groups;
+}
+
+uint32_t
+weir_snap_writer_key_groups(const struct weir_snap_writer *w)
+{
+	return w->key_groups;
+}
+
+void
+weir_snap_writer_refuse(struct weir_snap_writer *w, const struct weir_error *why)
+{
+	if (w->dead)
+		return;
+	w->dead = true;
+	w->err = *why;
 }
 
 bool
@@ -365,7 +391,7 @@ weir_snap_writer_append(struct weir_snap_writer *w, const struct weir_snap_blob 
 		.part = parts_so_far(w, blob),
 	};
 
-	WEIR_ASSERT(blob->kind != WEIR_SEGMENT_STATE);
+	WEIR_ASSERT(blob->kind != WEIR_SEGMENT_STATE && blob->kind != WEIR_SEGMENT_CANONICAL);
 	WEIR_ASSERT(*taken <= blob->len);
 	do {
 		struct weir_snap_chunk *c = weir_snap_chunk_take(w, &head, false);

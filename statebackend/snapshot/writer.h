@@ -100,6 +100,12 @@ WEIR_MUST_USE bool weir_snap_writer_append(struct weir_snap_writer *w,
 WEIR_MUST_USE bool weir_snap_writer_pieces(struct weir_snap_writer *w,
 					   struct weir_snap_pieces *list);
 
+/*
+ * Called right after begin: states go into this file as sorted entries by key group (S1).
+ * key_groups: the job's max-parallelism, a power of two.
+ */
+void weir_snap_writer_canonical(struct weir_snap_writer *w, uint32_t key_groups);
+
 /* Nothing more will be added: every frozen state has returned true from its slice. */
 void weir_snap_writer_seal(struct weir_snap_writer *w);
 

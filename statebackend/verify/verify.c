@@ -7,7 +7,7 @@
 #include "statebackend/verify/verify_priv.h"
 
 #define FILE_HEADER 4096u
-#define SEG_HEADER  128u
+#define SEG_HEADER  VERIFY_SEG_HEADER
 #define SEG_ALIGN   4096u
 
 uint32_t
@@ -171,7 +171,8 @@ state_segment(const struct weir_segment *seg, const uint8_t *b, struct weir_veri
 }
 
 int
-weir_verify_segment(const struct weir_segment *seg, const void *bytes, struct weir_verify_sum *sum,
+weir_verify_segment(const struct weir_segment *seg, const void *bytes,
+		    struct weir_verify_last *last, struct weir_verify_sum *sum,
 		    struct weir_error *err)
 {
 	uint32_t crc;
@@ -190,6 +191,8 @@ weir_verify_segment(const struct weir_segment *seg, const void *bytes, struct we
 	rc = segment_header(seg, bytes, err);
 	if (rc == 0 && seg->kind == WEIR_SEGMENT_STATE)
 		rc = state_segment(seg, bytes, sum, err);
+	if (rc == 0 && seg->kind == WEIR_SEGMENT_CANONICAL)
+		rc = verify_canonical(seg, bytes, last, sum, err);
 	if (rc != 0)
 		return weir_error_prefix(err, "segment at %llu (operator %u, subtask %u)",
 					 (unsigned long long)seg->offset, seg->operator_idx,
@@ -232,7 +235,7 @@ weir_verify_file(const void *bytes, uint64_t len, const struct weir_verify_id *i
 	if (rc == 0)
 		rc = weir_verify_list(segs, cnt, len, err);
 	for (uint32_t i = 0; rc == 0 && i < cnt; i++)
-		rc = weir_verify_segment(&segs[i], (const uint8_t *)bytes + segs[i].offset, sum,
-					 err);
+		rc = weir_verify_segment(&segs[i], (const uint8_t *)bytes + segs[i].offset, NULL,
+					 sum, err);
 	return rc;
 }

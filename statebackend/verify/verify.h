@@ -9,7 +9,9 @@
  * Checked: file header, its checksum and whose file it is; that the segments follow each other from
  * the header to the file's end without a gap; each segment's checksum, header, zero padding; of
  * state segments each record, each entry: counts, key bytes in bounds, its hash in the segment's
- * range, in its page's part of the hash order, and where a look-up finds it.
+ * range, in its page's part of the hash order, and where a look-up finds it; of canonical segments
+ * each run and entry: counts, zero padding, its key group, and that all are sorted, also from one
+ * segment of a state to the next.
  *
  * Threads: any. Ownership: all borrowed for the call. Cost: O(bytes), about 0.5 GB/s.
  * Failure: WEIR_ERR_DATA; err says part and reason (the caller puts the file's name in front).
@@ -31,13 +33,28 @@ struct weir_verify_sum {
 	uint64_t entries;
 };
 
+/* The entry with which a canonical segment ended. */
+struct weir_verify_last {
+	uint32_t operator_idx, subtask, state_idx; /* whose it is */
+	uint32_t parts;				   /* segments so far; 0: no entry yet */
+	bool any;				   /* there was an entry */
+	uint32_t key_group, key_len;
+	int64_t ns;
+	uint8_t key[4096];
+};
+
 /* The first 4096 bytes of a file. */
 WEIR_MUST_USE int weir_verify_header(const void *bytes, const struct weir_verify_id *id,
 				     struct weir_error *err);
 
-/* One segment: bytes are seg->length. Adds to *sum. */
+/*
+ * One segment: bytes are seg->length. Adds to *sum. last: canonical segments only, of the same
+ * state of the same subtask: the entries come behind those of the segment before; brought up to
+ * date. NULL: not looked at.
+ */
 WEIR_MUST_USE int weir_verify_segment(const struct weir_segment *seg, const void *bytes,
-				      struct weir_verify_sum *sum, struct weir_error *err);
+				      struct weir_verify_last *last, struct weir_verify_sum *sum,
+				      struct weir_error *err);
 
 /* The list itself: from offset 4096 on, gapless, up to file_bytes. */
 WEIR_MUST_USE int weir_verify_list(const struct weir_segment *segs, uint32_t cnt,

@@ -3,7 +3,7 @@
 
 /* Reading little-endian bytes, and the parts of the verifier for each other. */
 
-#include "engine/base/error.h"
+#include "statebackend/verify/verify.h"
 
 static inline uint64_t
 bytes_le(const uint8_t *at, uint32_t cnt)
@@ -42,5 +42,12 @@ struct shape {
 /* One record at bytes, of at most len. *used: its bytes; *entries: its entries. */
 int verify_record(const struct shape *s, const uint8_t *bytes, uint64_t len, uint64_t *used,
 		  uint64_t *entries, struct weir_error *err);
+
+#define VERIFY_SEG_HEADER 128u
+
+/* The content of a canonical segment. last: see verify.h; NULL: only within the segment. */
+int verify_canonical(const struct weir_segment *seg, const uint8_t *bytes,
+		     struct weir_verify_last *last, struct weir_verify_sum *sum,
+		     struct weir_error *err);
 
 #endif /* WEIR_STATEBACKEND_VERIFY_VERIFY_PRIV_H */

@@ -84,10 +84,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(bytes, 0, weir_align_up(size, WEIR_DATA_ALIGN));
 	memcpy(bytes, data, size);
 	seg = mend(bytes, size);
-	sound = weir_verify_segment(&seg, bytes, &sum, &err) == 0;
+	sound = weir_verify_segment(&seg, bytes, NULL, &sum, &err) == 0;
 	rc = weir_segment_check(&seg, bytes, &err);
 	WEIR_ASSERT(!sound || rc == 0);
-	if (rc != 0 || seg.kind != WEIR_SEGMENT_STATE)
+	if (rc != 0 || !weir_segment_is_state(&seg))
 		return 0;
 	st = state_like((const struct weir_seg_header *)(const void *)bytes, region);
 	if (st == NULL) {

@@ -19,6 +19,7 @@ struct snap_rig {
 	struct weir_segment segs[SNAP_SEGS];
 	void *staging;
 	uint64_t checkpoint;
+	uint32_t key_groups; /* canonical; 0: native */
 	char path[64];
 };
 
@@ -61,6 +62,8 @@ snap_begin(struct snap_rig *r)
 	weir_snap_writer_begin(r->w, r->path,
 			       &(struct weir_snap_id){
 				       .job_hash = 77, .attempt = 1, .checkpoint = r->checkpoint });
+	if (r->key_groups > 0)
+		weir_snap_writer_canonical(r->w, r->key_groups);
 }
 
 /* One turn of the owner: harvest, hand on, step. */
@@ -104,7 +107,7 @@ snap_load(struct snap_rig *r, struct weir_kstate *st)
 		const void *at = file->bytes + segs[i].offset;
 
 		cr_assert_eq(weir_segment_check(&segs[i], at, &err), 0, "%s", err.text);
-		if (segs[i].kind != WEIR_SEGMENT_STATE || segs[i].state_idx != st->spec.state_idx)
+		if (!weir_segment_is_state(&segs[i]) || segs[i].state_idx != st->spec.state_idx)
 			continue;
 		cr_assert_eq(weir_kstate_load(st, &segs[i], at, &err), 0, "%s", err.text);
 	}
