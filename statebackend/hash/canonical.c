@@ -18,7 +18,7 @@
 #define BATCH_MAX  (4u << 20) /* bytes of sorting after which batches shrink */
 #define BATCH_PART 16u	      /* of the region */
 #define GROUPS_MAX (1u << 14)
-#define SORT_COST  3u /* work per byte gathered or written, against one that is only walked */
+#define SORT_COST  8u /* work per byte gathered or written, against one that is only walked */
 
 static bool
 is_odd_entry(const struct weir_record *r)
@@ -289,7 +289,9 @@ write_step(struct kstate *st, uint64_t *work)
 						.key_group = i->key_group,
 						.value = sort_item_value(i) };
 
-	*work += SORT_COST * (sizeof(*i) + i->key_len + st->l.value_bytes);
+	/* Many runs are more than the caches hold. */
+	*work += (c->sorter.run_cnt > 128 ? 5 : 1) * SORT_COST *
+		 (sizeof(*i) + i->key_len + st->l.value_bytes);
 	if ((c->done == NULL || sort_item_compare(c->done, i) != 0) &&
 	    !weir_canonical_put(&c->out, &e))
 		return false;

@@ -333,7 +333,7 @@ Test(canonical, the_kth_request_fails_for_every_k)
 
 /* No memory to sort: given up by name, and the state goes on as if nothing had been. */
 static void
-without_memory(const struct weir_kstate_spec *spec, uint64_t key_cnt)
+without_memory(const struct weir_kstate_spec *spec, uint64_t bytes, uint64_t key_cnt)
 {
 	struct snap_rig *r = snap_rig_create(65536, 3, 5);
 	struct weir_state_usage usage;
@@ -341,12 +341,12 @@ without_memory(const struct weir_kstate_spec *spec, uint64_t key_cnt)
 	struct world w;
 
 	r->key_groups = 1;
-	world_init(&w, spec, 24u << 20, 3);
+	world_init(&w, spec, bytes, 3);
 	w.key_cnt = key_cnt;
 	w.scrambled = true;
-	while (weir_kstate_reserve(w.st, 600) == WEIR_STATE_ROOM && w.m.alive < key_cnt - 10)
+	while (weir_kstate_reserve(w.st, 257) == WEIR_STATE_ROOM && w.m.alive < key_cnt - 10)
 		world_batch(&w);
-	for (uint32_t round = 0; round < 6; round++) {
+	for (uint32_t round = 0; round < 2; round++) {
 		bool all = false;
 
 		snap_begin(r);
@@ -379,10 +379,10 @@ Test(canonical, no_memory_to_sort_is_said)
 {
 	struct weir_kstate_spec spec = NUMBERS;
 
-	without_memory(&spec, 600000);
+	without_memory(&spec, 12u << 20, 2000000);
 	spec.key_kind = WEIR_KEY_BYTES;
 	spec.key_bytes = 0;
-	without_memory(&spec, 120000);
+	without_memory(&spec, 24u << 20, 1000000);
 }
 
 Test(canonical, refuses_another_shape)
