@@ -195,8 +195,8 @@ Test(manifest, operators)
 
 Test(manifest, segments)
 {
-	s.seg[2].seg.kind = WEIR_SEGMENT_CHANNEL + 1;
-	refused("operator \"count\" subtask 1 segment 1: kind 5 cannot be here");
+	s.seg[2].seg.kind = WEIR_SEGMENT_CANONICAL + 1;
+	refused("operator \"count\" subtask 1 segment 1: kind 6 cannot be here");
 	s.seg[0].seg.subtask = 1;
 	refused("belongs to operator 1 subtask 1");
 	s.seg[0].file_idx = 2;
