@@ -209,7 +209,7 @@ latency(struct weir_attempt_run *a)
 		for (uint32_t s = 0; s < a->plan->op[o].parallelism; s++) {
 			uint64_t max;
 			const _Atomic uint64_t *b =
-				weir_text_sink_latency(weir_runtime_task(a->rt, o, s)->sink, &max);
+				weir_two_phase_latency(weir_runtime_task(a->rt, o, s)->sink, &max);
 
 			for (uint32_t i = 0; i < WEIR_LATENCY_BUCKETS; i++) {
 				bucket[i] += weir_count_get(&b[i]);

@@ -186,7 +186,8 @@ weir_job_dir_reserve_ids(const char *folder, uint64_t next_id, uint64_t *reserve
 }
 
 int
-weir_job_dir_next_attempt(struct weir_job_dir *dir, uint64_t *attempt, struct weir_error *err)
+weir_job_dir_next_attempt(struct weir_job_dir *dir, uint64_t above, uint64_t *attempt,
+			  struct weir_error *err)
 {
 	struct weir_counters counters = { .next_id = 1 };
 	char text[WEIR_COUNTERS_MAX];
@@ -197,6 +198,8 @@ weir_job_dir_next_attempt(struct weir_job_dir *dir, uint64_t *attempt, struct we
 		rc = read_counters(path.text, &counters, err);
 	if (rc != 0)
 		return rc;
+	if (counters.last_attempt < above)
+		counters.last_attempt = above;
 	counters.last_attempt++;
 	rc = write_durably(dir->path.text, path.text, text, weir_counters_print(text, &counters),
 			   err);

@@ -25,9 +25,10 @@ WEIR_MUST_USE int weir_job_dir_open(struct weir_job_dir *dir, const char *checkp
 				    const char *job, struct weir_error *err);
 void weir_job_dir_close(struct weir_job_dir *dir);
 
-/* Count one more attempt, durably; *attempt is its number, from 1. */
-WEIR_MUST_USE int weir_job_dir_next_attempt(struct weir_job_dir *dir, uint64_t *attempt,
-					    struct weir_error *err);
+/* Count one more attempt, durably; *attempt is its number, from 1, and above `above`: that of a
+ * checkpoint from elsewhere, whose names must not come again. */
+WEIR_MUST_USE int weir_job_dir_next_attempt(struct weir_job_dir *dir, uint64_t above,
+					    uint64_t *attempt, struct weir_error *err);
 
 /* C20: ids below next_id may be given from now on, durably; *reserved is what the file then says
  * (more, if it said more; next_id 0 only asks). folder: <checkpoint.dir>/<job.name>, locked by this

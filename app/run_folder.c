@@ -4,6 +4,8 @@
  */
 #include "app/supervisor_priv.h"
 
+#include "drivers/store/store.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -57,6 +59,22 @@ weir_run_settle(struct weir_supervisor *s)
 	weir_report_attempt_over(&s->report, s->newest_id, "TASK_FAILURE");
 }
 
+/*
+ * Names of two-phase sinks hold the attempt, and the checkpoint may name some that wait for their
+ * commit. One that cannot be read is the worker's to refuse.
+ */
+static void
+note_base_attempt(struct weir_supervisor *s)
+{
+	struct weir_manifest *m;
+	struct weir_error ignored;
+
+	if (s->base[0] == '\0' || weir_stored_read(s->base, &m, &ignored) != 0)
+		return;
+	s->base_attempt = m->attempt;
+	weir_manifest_destroy(m);
+}
+
 /* restore.from: the checkpoint that the first attempt restores, if any. */
 int
 weir_run_resolve_restore(struct weir_supervisor *s, struct weir_error *err)
@@ -73,6 +91,7 @@ weir_run_resolve_restore(struct weir_supervisor *s, struct weir_error *err)
 			return weir_fail(err, WEIR_ERR_CONFIG,
 					 "restore.from: the path is too long");
 		snprintf(s->base, sizeof(s->base), "%s", cfg->restore_from);
+		note_base_attempt(s);
 		return 0;
 	}
 	rc = weir_layout_job(&folder, cfg->checkpoint_dir, cfg->job_name, err);
@@ -85,6 +104,7 @@ weir_run_resolve_restore(struct weir_supervisor *s, struct weir_error *err)
 		rc = weir_layout_checkpoint(&chk, folder.text, newest, err);
 	if (rc == 0 && newest != 0)
 		snprintf(s->base, sizeof(s->base), "%s", chk.text);
+	note_base_attempt(s);
 	return rc;
 }
 

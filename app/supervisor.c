@@ -235,9 +235,9 @@ start_attempt(struct weir_supervisor *s, struct weir_error *err)
 	memset(&s->attempt, 0, sizeof(s->attempt));
 	rc = weir_run_choose_restore(s, err);
 	s->launch.run_attempt++;
-	s->launch.attempt = s->launch.run_attempt;
+	s->launch.attempt = s->base_attempt + s->launch.run_attempt;
 	if (rc == 0 && s->has_dir)
-		rc = weir_job_dir_next_attempt(&s->dir, &s->launch.attempt, err);
+		rc = weir_job_dir_next_attempt(&s->dir, s->base_attempt, &s->launch.attempt, err);
 	s->launch.restore = s->attempt.restore[0] != '\0' ? s->attempt.restore : NULL;
 	s->launch.base = s->base[0] != '\0' ? s->base : NULL;
 	if (rc == 0 && s->launch.run_attempt == 1)

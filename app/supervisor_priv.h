@@ -39,6 +39,7 @@ struct weir_supervisor {
 	uint64_t newest_id;	  /* now */
 	uint64_t first_attempt;	  /* this run's first, of the folder's count */
 	char base[WEIR_PATH_MAX]; /* checkpoint the run was restored from; empty: none */
+	uint64_t base_attempt;	  /* that wrote it; 0: none */
 	struct weir_launch launch;
 	char malloc_conf[160];
 	int config_fd;

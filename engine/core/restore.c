@@ -37,17 +37,29 @@ find_state(const struct weir_plan_operator_info *o, const char *name)
 	return UINT32_MAX;
 }
 
+/* NULL: there is none, or it is of another version of weir. */
+static const struct weir_subtask_blob *
+blob_of(const struct weir_manifest_subtask *s)
+{
+	const struct weir_subtask_blob *b = s->blob.bytes;
+
+	if (s->blob.len < sizeof(*b) || b->version != WEIR_SUBTASK_BLOB_VERSION ||
+	    b->pending_cnt > WEIR_TRANSACTIONS_MAX || b->passed_cnt > PASSED_MAX ||
+	    s->blob.len != weir_subtask_blob_bytes(b->pending_cnt, b->passed_cnt))
+		return NULL;
+	return b;
+}
+
 /* Does the checkpoint hold anything of this operator that would be lost without it? */
 static bool
 holds_anything(const struct weir_manifest_operator *mo)
 {
 	for (uint32_t i = 0; i < mo->subtask_cnt; i++) {
-		const struct weir_blob *b = &mo->subtasks[i].blob;
+		const struct weir_subtask_blob *b = blob_of(&mo->subtasks[i]);
 
 		if (mo->subtasks[i].segment_cnt > 0 || mo->coordinator.len > 0)
 			return true;
-		if (b->len >= sizeof(struct weir_subtask_blob) &&
-		    ((const struct weir_subtask_blob *)b->bytes)->pending_cnt > 0)
+		if (b != NULL && b->pending_cnt > 0)
 			return true;
 	}
 	return mo->state_cnt > 0;
@@ -101,6 +113,18 @@ check_states(const struct weir_plan_operator_info *o, const struct weir_manifest
 	}
 }
 
+/* What cannot be read is not "nothing": a pre-committed transaction may be in it. */
+static void
+check_blobs(const struct weir_manifest_operator *mo, struct weir_error *err)
+{
+	for (uint32_t i = 0; i < mo->subtask_cnt; i++)
+		if (mo->subtasks[i].blob.len > 0 && blob_of(&mo->subtasks[i]) == NULL)
+			weir_error_append(err, WEIR_ERR_DATA,
+					  "operator '%s' subtask %u: its own bytes are not those "
+					  "that this version of weir writes",
+					  mo->id, i);
+}
+
 int
 weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
 		   const struct weir_restore_options *options, struct weir_error *err)
@@ -116,6 +140,7 @@ weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
 		const struct weir_manifest_operator *mo = &m->operators[i];
 		const uint32_t o = find_planned(plan, mo->id);
 
+		check_blobs(mo, err);
 		if (o != UINT32_MAX)
 			check_states(&plan->op[o], mo, options, err);
 		else if (holds_anything(mo))
@@ -168,18 +193,6 @@ weir_restore_splits(const struct weir_plan *plan, const struct weir_manifest *m,
 }
 
 /* ---- into the runtime ---- */
-
-static const struct weir_subtask_blob *
-blob_of(const struct weir_manifest_subtask *s)
-{
-	const struct weir_subtask_blob *b = s->blob.bytes;
-
-	if (s->blob.len < sizeof(*b) || b->version != WEIR_SUBTASK_BLOB_VERSION ||
-	    b->pending_cnt > WEIR_SINK_PENDING_MAX || b->passed_cnt > PASSED_MAX ||
-	    s->blob.len != weir_subtask_blob_bytes(b->pending_cnt, b->passed_cnt))
-		return NULL;
-	return b;
-}
 
 static bool
 was_ended(const struct weir_manifest_subtask *s)
@@ -236,13 +249,13 @@ put_splits(struct weir_runtime *rt, uint32_t op, uint32_t first_subtask, bool sa
 
 static void
 put_pending(struct weir_runtime *rt, uint32_t op, uint32_t subtask,
-	    const struct weir_manifest_subtask *s, bool elsewhere)
+	    const struct weir_manifest_subtask *s, bool of_savepoint)
 {
-	struct weir_task *t = weir_runtime_task(rt, op, subtask);
+	struct weir_two_phase *sink = weir_runtime_ctx(rt, op, subtask)->two_phase;
 	const struct weir_subtask_blob *b = blob_of(s);
 
-	if (b != NULL && t->sink != NULL && t->ctx[t->ctx_cnt - 1]->local == t->sink)
-		weir_text_sink_restore(t->sink, b->pending, b->pending_cnt, elsewhere);
+	if (b != NULL && sink != NULL)
+		weir_two_phase_restore(sink, b->pending, b->pending_cnt, of_savepoint);
 }
 
 /* The watermark of each channel, if edge and producers are the same. */

@@ -121,10 +121,24 @@ static int
 sink_process(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
 {
 	(void)out;
-	return weir_text_sink_write(ctx->local, in, ctx->host->now_ns);
+	return weir_two_phase_write(ctx->two_phase, in, ctx->host->now_ns);
 }
 
-static const struct weir_operator sink_operator = { .name = "sink", .process = sink_process };
+static int
+sink_open(struct weir_operator_ctx *ctx)
+{
+	return weir_two_phase_open(ctx->two_phase);
+}
+
+static void
+sink_close(struct weir_operator_ctx *ctx)
+{
+	weir_two_phase_close(ctx->two_phase);
+}
+
+static const struct weir_operator sink_operator = {
+	.name = "sink", .open = sink_open, .process = sink_process, .close = sink_close
+};
 
 /* Smallest heap of a frame that this operator's rows go into: what it emits at once must fit. */
 static uint32_t
@@ -209,6 +223,34 @@ relieve(struct weir_operator_host *host)
 		(void)core->snap->step(core->writer);
 }
 
+static void
+make_sink(struct weir_runtime *rt, struct weir_task *t, uint32_t op, const struct weir_vertex *v)
+{
+	struct weir_operator_ctx *c = t->ctx[t->ctx_cnt - 1];
+	const uint64_t rate = rt->cfg.sink_rate / c->parallelism;
+	const struct weir_text_sink_config sc = {
+		.mode = rt->cfg.sink_mode,
+		.dir = rt->cfg.output_dir,
+		.format = v->format,
+		.warn = rt->cfg.warn,
+		.warn_arg = rt->cfg.warn_arg,
+	};
+	const struct weir_two_phase_config tc = {
+		.sink = v->sink != NULL ? v->sink : weir_text_sink_connector(sc.mode),
+		.ctx = c,
+		.rate = rt->cfg.sink_rate > 0 && rate == 0 ? 1 : rate,
+		.latency = rt->cfg.latency,
+		.sibling =
+			t->subtask > 0 ? weir_runtime_ctx(rt, op, t->subtask - 1)->two_phase : NULL,
+	};
+
+	if (v->sink == NULL)
+		c->local = t->text = weir_text_sink_create(&sc, c, t->core->io);
+	else if (v->sink->local_bytes > 0)
+		c->local = weir_runtime_take(rt, v->sink->local_bytes);
+	t->sink = weir_two_phase_create(&tc);
+}
+
 static int
 make_operator(struct weir_runtime *rt, struct weir_task *t, uint32_t op, struct weir_error *err)
 {
@@ -246,24 +288,8 @@ make_operator(struct weir_runtime *rt, struct weir_task *t, uint32_t op, struct 
 		c->reasons = v->connector->reasons;
 		c->reason_cnt = v->connector->reason_cnt;
 	} else if (v != NULL && v->kind == WEIR_VERTEX_SINK) {
-		const uint64_t rate = rt->cfg.sink_rate / o->parallelism;
-		const struct weir_text_sink_config sc = {
-			.mode = rt->cfg.sink_mode,
-			.dir = rt->cfg.output_dir,
-			.job = rt->cfg.job_name,
-			.id = o->id,
-			.subtask = t->subtask,
-			.attempt = rt->cfg.attempt,
-			.format = v->format,
-			.rate = rt->cfg.sink_rate > 0 && rate == 0 ? 1 : rate,
-			.latency = rt->cfg.latency,
-			.warn = rt->cfg.warn,
-			.warn_arg = rt->cfg.warn_arg,
-		};
-
 		c->op = &sink_operator;
-		t->sink = weir_text_sink_create(&sc, t->core->io);
-		c->local = t->sink;
+		make_sink(rt, t, op, v);
 	}
 	return open_states(rt, c, op, t->subtask, t->core, err);
 }
@@ -359,6 +385,8 @@ make_task(struct weir_runtime *rt, uint32_t task_idx, uint32_t subtask, struct w
 	t->task_idx = task_idx;
 	t->subtask = subtask;
 	t->host.relieve = relieve;
+	t->host.job = rt->cfg.job_name;
+	t->host.attempt = rt->cfg.attempt;
 	t->event_base = t->number * WEIR_TASK_EVENTS;
 	t->events = rt->events + t->event_base;
 	for (uint32_t k = 0; k < pt->op_cnt; k++) {
@@ -439,7 +467,8 @@ close_task(struct weir_task *t)
 	weir_task_capture_fini(t);
 	weir_input_destroy(t->input);
 	weir_readers_destroy(t->readers);
-	weir_text_sink_destroy(t->sink);
+	weir_two_phase_destroy(t->sink);
+	weir_text_sink_destroy(t->text);
 }
 
 void

@@ -95,7 +95,7 @@ run_idle_hooks(struct weir_task *t, enum weir_regime regime)
 			weir_task_fail_chain(t, rc);
 	}
 	if (t->sink != NULL)
-		weir_text_sink_idle(t->sink);
+		weir_two_phase_idle(t->sink);
 }
 
 /*
@@ -139,8 +139,8 @@ weir_task_turn(struct weir_task *t, int64_t now_ns, uint64_t *rows)
 	if (t->sink != NULL) {
 		struct weir_error err;
 
-		weir_text_sink_step(t->sink);
-		if (weir_text_sink_failed(t->sink, &err) != 0)
+		weir_two_phase_step(t->sink);
+		if (weir_two_phase_failed(t->sink, &err) != 0)
 			weir_task_fail(t, &err);
 	}
 	blocked = !weir_task_push_outputs(t);

@@ -100,7 +100,7 @@ struct weir_task_ack {
 	uint32_t finished_cnt;
 	struct weir_ack_split current[WEIR_READERS_MAX];
 	uint32_t current_cnt;
-	struct weir_sink_pending pending[WEIR_SINK_PENDING_MAX];
+	struct weir_transaction pending[WEIR_TRANSACTIONS_MAX]; /* of the sink */
 	uint32_t pending_cnt;
 	uint64_t *processed; /* per input channel: k */
 	int64_t *channel_watermark_ns;
@@ -129,7 +129,8 @@ struct weir_task {
 	struct weir_operator_ctx *ctx[WEIR_CHAIN_MAX];
 	uint32_t ctx_cnt;
 	struct weir_readers *readers; /* NULL: not a source */
-	struct weir_text_sink *sink;  /* NULL: no text sink at the end */
+	struct weir_two_phase *sink;  /* of the last operator; NULL: it is none */
+	struct weir_text_sink *text;  /* NULL: the sink is none of text */
 
 	struct weir_input *input;
 	struct weir_task_input *channels;

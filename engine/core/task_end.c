@@ -62,13 +62,13 @@ weir_task_step_end(struct weir_task *t)
 							     .task = t->number });
 	}
 	if (t->precommit && !t->precommit_said && t->state == WEIR_TASK_FINAL &&
-	    (t->sink == NULL || weir_text_sink_is_durable(t->sink))) {
+	    (t->sink == NULL || weir_two_phase_is_durable(t->sink))) {
 		t->precommit_said = true;
 		weir_core_post(t->core, &(struct weir_mail){ .kind = WEIR_MAIL_PRECOMMITTED,
 							     .task = t->number });
 	}
 	if (t->state == WEIR_TASK_CLOSING && !t->finished_said && weir_task_push_outputs(t) &&
-	    t->snapshot == 0 && (t->sink == NULL || weir_text_sink_is_committed(t->sink))) {
+	    t->snapshot == 0 && (t->sink == NULL || weir_two_phase_is_committed(t->sink))) {
 		t->finished_said = true;
 		t->state = WEIR_TASK_FINISHED;
 		weir_core_post(t->core, &(struct weir_mail){ .kind = WEIR_MAIL_FINISHED,

@@ -71,7 +71,7 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 		break;
 	case WEIR_MAIL_COMPLETE:
 		if (t->sink != NULL)
-			weir_text_sink_commit(t->sink, m->id);
+			weir_two_phase_commit(t->sink, m->id);
 		if (t->state == WEIR_TASK_FINAL && t->final_snapshot != 0 &&
 		    m->id >= t->final_snapshot)
 			t->covered = true;
@@ -80,6 +80,8 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 	case WEIR_MAIL_ABORT:
 		weir_task_release(t, m->id);
 		abort_id(t, m->id, now_ns);
+		if (t->sink != NULL)
+			weir_two_phase_abort(t->sink, m->id);
 		break;
 	case WEIR_MAIL_SPLIT:
 		weir_readers_give(t->readers, m->ptr);
@@ -95,11 +97,11 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 		t->precommit = true;
 		if (t->sink != NULL)
 			t->acks[0].pending_cnt =
-				weir_text_sink_snapshot(t->sink, 0, t->acks[0].pending);
+				weir_two_phase_snapshot(t->sink, 0, t->acks[0].pending);
 		break;
 	case WEIR_MAIL_COMMIT:
 		if (t->sink != NULL)
-			weir_text_sink_commit(t->sink, UINT64_MAX); /* those of savepoints too */
+			weir_two_phase_commit(t->sink, UINT64_MAX); /* those of savepoints too */
 		t->covered = true;
 		break;
 	default:

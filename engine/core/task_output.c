@@ -118,7 +118,7 @@ weir_task_full(struct weir_operator_host *host)
 		if (held > 0 && (!t->triggered || held > OVERDRAW))
 			return true;
 	}
-	return t->sink != NULL && !weir_text_sink_ready(t->sink, host->now_ns);
+	return t->sink != NULL && !weir_two_phase_ready(t->sink, host->now_ns);
 }
 bool
 weir_task_pay_cancel(struct weir_task *t)

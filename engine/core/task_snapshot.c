@@ -187,11 +187,11 @@ note(struct weir_task *t, struct weir_task_ack *a, const struct weir_handler_upd
 	note_operators(t, a);
 	note_splits(t, a);
 	note_channels(t, a);
-	a->pending_cnt = t->sink != NULL ? weir_text_sink_snapshot(t->sink, u->id, a->pending) : 0;
+	a->pending_cnt = t->sink != NULL ? weir_two_phase_snapshot(t->sink, u->id, a->pending) : 0;
 	if (WEIR_PLANT(SNAPSHOT_FILE) && a->pending_cnt > 0)
 		a->pending_cnt--;
 	if (WEIR_PLANT(COMMIT_EARLY) && t->sink != NULL)
-		weir_text_sink_commit(t->sink, u->id);
+		weir_two_phase_commit(t->sink, u->id);
 	a->alignment_ns = u->metrics.align_ns;
 	a->alignment_bytes = u->metrics.bytes;
 	a->aligned_ns = t->triggered_ns;
@@ -339,7 +339,7 @@ weir_task_snapshot_step(struct weir_task *t, int64_t now_ns)
 	/* T32: the core may be at a newer one by now, while the sink was not ready. */
 	if (t->ack->has_file && t->core->durable_id < t->snapshot)
 		return WEIR_REGIME_IDLE;
-	if (t->sink != NULL && !weir_text_sink_is_durable(t->sink))
+	if (t->sink != NULL && !weir_two_phase_is_durable(t->sink))
 		return WEIR_REGIME_IDLE;
 	acknowledge(t);
 	return WEIR_REGIME_SNAPSHOT;

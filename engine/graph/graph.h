@@ -14,6 +14,7 @@
 #include "engine/base/error.h"
 #include "engine/exchange/emitter.h"
 #include "weir/job.h"
+#include "weir/sink.h"
 
 #define WEIR_ID_MAX	   64u
 #define WEIR_OPERATORS_MAX 64u
@@ -22,7 +23,7 @@
 enum weir_vertex_kind {
 	WEIR_VERTEX_SOURCE,
 	WEIR_VERTEX_PROCESS,
-	WEIR_VERTEX_SINK, /* text, by a format function */
+	WEIR_VERTEX_SINK, /* text by a format function, or another two-phase sink */
 };
 
 struct weir_edge {
@@ -51,6 +52,7 @@ struct weir_vertex {
 	const struct weir_connector *connector; /* SOURCE; borrowed */
 	struct weir_operator op;		/* PROCESS; a copy */
 	weir_format_fn format;			/* SINK */
+	const struct weir_sink_connector *sink; /* SINK without format; borrowed */
 	const struct weir_type *in_type;	/* NULL: source */
 	const struct weir_type *out_type;	/* NULL: sink */
 	struct weir_key key;			/* of its input */

@@ -209,6 +209,20 @@ weir_sink(struct weir_stream *in, const char *id, weir_format_fn format)
 	connect(in->job, in, v);
 }
 
+void
+weir_sink_to(struct weir_stream *in, const char *id, const struct weir_sink_connector *sink)
+{
+	struct weir_vertex *v =
+		in->from_cnt == 0 ? NULL : vertex_new(in->job, id, WEIR_VERTEX_SINK);
+
+	if (v == NULL)
+		return;
+	if (sink->begin == NULL || sink->write == NULL || sink->precommit == NULL)
+		weir_job_mistake(in->job, "sink '%s': it needs begin, write and precommit", id);
+	v->sink = sink;
+	connect(in->job, in, v);
+}
+
 static bool
 same_type(const struct weir_type *a, const struct weir_type *b)
 {

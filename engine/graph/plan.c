@@ -35,7 +35,7 @@ kind_name(const struct weir_vertex *v)
 	case WEIR_VERTEX_PROCESS:
 		return v->op.name;
 	case WEIR_VERTEX_SINK:
-		return "sink";
+		return v->sink != NULL ? v->sink->name : "sink";
 	}
 	return "?";
 }

@@ -12,10 +12,12 @@ all_columns(const struct weir_type *type)
 static uint32_t
 needs(const struct weir_plan *plan, const struct weir_plan_operator_info *o)
 {
+	const struct weir_vertex *v =
+		o->vertex == UINT32_MAX ? NULL : &plan->job->vertex[o->vertex];
 	uint32_t mask = o->op.reads;
 
-	if (o->vertex != UINT32_MAX && plan->job->vertex[o->vertex].kind == WEIR_VERTEX_SINK)
-		mask = WEIR_ALL_COLUMNS;
+	if (v != NULL && v->kind == WEIR_VERTEX_SINK)
+		mask = v->sink != NULL ? v->sink->reads : WEIR_ALL_COLUMNS;
 	for (uint32_t k = 0; k < o->key.cnt; k++)
 		mask |= 1u << o->key.column[k];
 	if (o->passes)

@@ -35,12 +35,16 @@ weir_count_get(const _Atomic uint64_t *counter)
 }
 
 /* What the surroundings do for an operator; functions of the task. */
+struct weir_two_phase;
+
 struct weir_operator_host {
 	/* Does anything downstream hold as much as it should? */
 	bool (*full)(struct weir_operator_host *host);
 	/* A running snapshot holds state memory: write some of it out. */
 	void (*relieve)(struct weir_operator_host *host);
 	int64_t now_ns; /* of the turn */
+	const char *job;
+	uint64_t attempt;
 	/* Of the last stamped rows that came in: what an aggregate emits takes it. 0: none. */
 	int64_t stamp_ns;
 };
@@ -54,6 +58,7 @@ struct weir_operator_ctx {
 	const struct weir_params *params;
 	struct weir_operator_host *host;
 	void *local;
+	struct weir_two_phase *two_phase; /* of a sink, else NULL */
 
 	struct weir_operator_ctx *next; /* chained; NULL: the last one */
 	struct weir_emitter *emitters[WEIR_EMITTERS_MAX];

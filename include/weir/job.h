@@ -105,7 +105,8 @@ struct weir_stream *weir_top(struct weir_stream *in, const char *id, const struc
 
 /* Lines of text to job.output: files exactly once, standard output, or nowhere (null). */
 void weir_sink(struct weir_stream *in, const char *id, weir_format_fn format);
-/* An operator of the user's that emits nothing. */
+/* To another sink, exactly once: weir_sink_to in weir/sink.h. An operator of the user's that emits
+ * nothing. */
 void weir_sink_process(struct weir_stream *in, const char *id, const struct weir_operator *op);
 
 /* Subtasks of the operator that made this stream, where the configuration does not say. */

@@ -119,9 +119,9 @@ static bool
 sinks_wait(const struct sim_world *w)
 {
 	for (uint32_t i = 0; i < w->plan->subtask_cnt; i++) {
-		struct weir_text_sink *sink = w->rt->tasks[i].sink;
+		struct weir_two_phase *sink = w->rt->tasks[i].sink;
 
-		if (sink != NULL && !weir_text_sink_ready(sink, w->now_ns))
+		if (sink != NULL && !weir_two_phase_ready(sink, w->now_ns))
 			return true;
 	}
 	return false;

@@ -188,7 +188,7 @@ io_failed(void *arg, const struct weir_io_req *req, int error)
 	w->faults++;
 	for (uint32_t t = 0; t < w->plan->subtask_cnt; t++)
 		w->fault_of_sink |=
-			w->rt->tasks[t].sink != NULL && req->user == w->rt->tasks[t].sink;
+			w->rt->tasks[t].text != NULL && req->user == w->rt->tasks[t].text;
 	snprintf(w->fault_at, sizeof(w->fault_at), "%s %s", kinds[req->kind],
 		 req->path != NULL ? req->path : "");
 }
