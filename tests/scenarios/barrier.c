@@ -5,6 +5,9 @@
 
 #include "tests/scenarios/barrier_run.h"
 #include "tests/scenarios/scenario.h"
+#include "tests/scenarios/scn.h"
+
+#define REMEMBER_MAX 1000000
 
 /* A file in lines. */
 struct lines {
@@ -42,16 +45,15 @@ header_set(struct run *run, bool *set)
 	for (uint32_t c = 0; c < CHANNELS_MAX; c++)
 		set[c] = all;
 	if (all || strcmp(word_at(run, 1), "none") == 0)
-		return true;
+		return run->words.cnt == 2;
 	for (unsigned i = 1; i < run->words.cnt; i++) {
-		char *end;
-		const unsigned long c = strtoul(word_at(run, i), &end, 10);
+		uint32_t c;
 
-		if (*end != '\0' || c >= CHANNELS_MAX)
+		if (!scn_u32(word_at(run, i), 0, CHANNELS_MAX - 1, &c))
 			return false;
 		set[c] = true;
 	}
-	return true;
+	return run->words.cnt > 1;
 }
 
 static bool
@@ -59,30 +61,30 @@ header_option(struct run *run)
 {
 	const char *name = word_at(run, 1);
 	const char *value = word_at(run, 2);
+	const bool on = strcmp(value, "on") == 0;
+	const bool on_off = on || strcmp(value, "off") == 0;
 	struct header *h = &run->header;
-	char *end;
-	const unsigned long long n = strtoull(value, &end, 10);
-	const bool is_number = *value != '\0' && *end == '\0';
+	uint64_t ms;
 
+	if (run->words.cnt != 3)
+		return false;
 	if (strcmp(name, "finished-tasks") == 0) {
-		h->finished_tasks_off = strcmp(value, "off") == 0;
-		return true;
+		h->finished_tasks_off = !on;
+		return on_off;
 	}
 	if (strcmp(name, "output-timer") == 0) {
-		h->output_timer = strcmp(value, "on") == 0;
-		return true;
+		h->output_timer = on;
+		return on_off;
 	}
 	if (strcmp(name, "timeout") == 0) {
-		h->timeout_ns = is_number ? (int64_t)n * MS : WEIR_HANDLER_NEVER_NS;
+		const bool is_number = scn_u64(value, TIME_MAX_MS, &ms);
+
+		h->timeout_ns = is_number ? (int64_t)ms * MS : WEIR_HANDLER_NEVER_NS;
 		return is_number || strcmp(value, "none") == 0;
 	}
 	if (strcmp(name, "size") == 0)
-		h->size = n;
-	else if (strcmp(name, "remember") == 0)
-		h->remember = (uint32_t)n;
-	else
-		return false;
-	return is_number;
+		return scn_u64(value, UINT64_MAX, &h->size);
+	return strcmp(name, "remember") == 0 && scn_u32(value, 1, REMEMBER_MAX, &h->remember);
 }
 
 /* Is it a header line? *ok tells whether it was a good one. */
@@ -90,17 +92,15 @@ static bool
 header_line(struct run *run, bool *ok)
 {
 	const char *word = word_at(run, 0);
-	int64_t n;
 
 	*ok = true;
 	if (strcmp(word, "theme") == 0)
 		return true;
 	if (strcmp(word, "mode") == 0) {
-		*ok = header_mode(run);
+		*ok = run->words.cnt == 2 && header_mode(run);
 	} else if (strcmp(word, "channels") == 0) {
-		n = atoll(word_at(run, 1));
-		*ok = n >= 0 && n < CHANNELS_MAX;
-		run->header.channel_cnt = (uint32_t)n;
+		*ok = run->words.cnt == 2 &&
+		      scn_u32(word_at(run, 1), 0, CHANNELS_MAX - 1, &run->header.channel_cnt);
 	} else if (strcmp(word, "remote") == 0) {
 		*ok = header_set(run, run->header.remote);
 	} else if (strcmp(word, "forced") == 0) {
@@ -178,8 +178,7 @@ has_word(struct run *run, const struct lines *lines, unsigned first, unsigned la
 	 const char *word)
 {
 	for (unsigned i = first; i < last; i++) {
-		words_split(&run->words, lines->line[i]);
-		if (strcmp(word_at(run, 0), word) == 0)
+		if (words_split(&run->words, lines->line[i]) && strcmp(word_at(run, 0), word) == 0)
 			return true;
 	}
 	return false;
@@ -189,7 +188,7 @@ static void
 run_scenario(struct run *run, const struct lines *lines, unsigned first, unsigned last,
 	     struct scenario_counts *counts)
 {
-	words_split(&run->words, lines->line[first]);
+	(void)words_split(&run->words, lines->line[first]);
 	snprintf(run->place.id, sizeof(run->place.id), "%s", word_at(run, 1));
 	run->place.deviations = 0;
 	run->header = (struct header){
@@ -204,8 +203,9 @@ run_scenario(struct run *run, const struct lines *lines, unsigned first, unsigne
 	run->has_deliver = has_word(run, lines, first, last, "deliver");
 	for (unsigned i = first + 1; i < last; i++) {
 		run->place.line = i + 1;
-		words_split(&run->words, lines->line[i]);
-		if (run->words.cnt > 0)
+		if (!words_split(&run->words, lines->line[i]))
+			deviate(&run->place, "a shorter line", "one without end");
+		else if (run->words.cnt > 0)
 			run_line(run);
 	}
 	leftovers(run);
@@ -221,33 +221,59 @@ run_scenario(struct run *run, const struct lines *lines, unsigned first, unsigne
 		counts->failed++;
 }
 
+static void
+lines_free(struct lines *lines)
+{
+	for (unsigned i = 0; i < lines->cnt; i++)
+		free(lines->line[i]);
+	free(lines->line);
+}
+
+static char **
+grown_lines(char **line, unsigned *cap)
+{
+	*cap = *cap == 0 ? 64 : *cap * 2;
+	line = realloc(line, *cap * sizeof(*line));
+	if (line == NULL)
+		abort();
+	return line;
+}
+
 static bool
 lines_read(struct lines *lines, const char *path)
 {
 	FILE *file = fopen(path, "r");
 	char *line = NULL;
+	unsigned cap = 0;
 	size_t size = 0;
+	ssize_t len;
+	int failed;
 
-	if (file == NULL)
+	if (file == NULL) {
+		perror(path);
 		return false;
-	while (getline(&line, &size, file) >= 0) {
-		lines->line = realloc(lines->line, (lines->cnt + 1) * sizeof(*lines->line));
-		if (lines->line == NULL)
-			abort();
+	}
+	while ((len = getline(&line, &size, file)) >= 0) {
+		for (ssize_t i = 0; i < len; i++)
+			line[i] = line[i] == '\0' ? '?' : line[i];
+		if (lines->cnt == cap)
+			lines->line = grown_lines(lines->line, &cap);
 		lines->line[lines->cnt++] = line;
 		line = NULL;
 		size = 0;
 	}
 	free(line);
+	failed = ferror(file);
+	if (failed)
+		perror(path);
 	fclose(file);
-	return true;
+	return !failed;
 }
 
 static bool
 is_scenario(struct run *run, const char *line)
 {
-	words_split(&run->words, line);
-	return strcmp(word_at(run, 0), "scenario") == 0;
+	return words_split(&run->words, line) && strcmp(word_at(run, 0), "scenario") == 0;
 }
 
 int
@@ -257,11 +283,20 @@ run_barrier_file(const char *path, struct scenario_counts *counts)
 	struct lines lines = { 0 };
 	unsigned first = 0;
 
-	if (!lines_read(&lines, path))
+	if (!lines_read(&lines, path)) {
+		lines_free(&lines);
 		return -1;
-	run.place.path = path;
-	while (first < lines.cnt && !is_scenario(&run, lines.line[first]))
-		first++;
+	}
+	run.place = (struct place){ .path = path, .line = 1, .id = "-" };
+	while (first < lines.cnt && !is_scenario(&run, lines.line[first])) {
+		run.place.line = ++first;
+		if (run.words.cnt > 0)
+			deviate(&run.place, "a line `scenario`", word_at(&run, 0));
+	}
+	if (first == lines.cnt && run.place.deviations == 0)
+		deviate(&run.place, "a scenario", "none");
+	if (run.place.deviations > 0)
+		counts->failed++;
 	while (first < lines.cnt) {
 		unsigned last = first + 1;
 
@@ -270,8 +305,6 @@ run_barrier_file(const char *path, struct scenario_counts *counts)
 		run_scenario(&run, &lines, first, last, counts);
 		first = last;
 	}
-	for (unsigned i = 0; i < lines.cnt; i++)
-		free(lines.line[i]);
-	free(lines.line);
+	lines_free(&lines);
 	return 0;
 }

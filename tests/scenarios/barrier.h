@@ -10,13 +10,13 @@
 
 #include <stdio.h>
 
-#define CHANNELS_MAX  1024
-#define WORDS_MAX     4096
-#define LANE_DEPTH    8192u
-#define EVENTS_MAX    4096u
-#define NUMBERS_MAX   16384u
-#define NAME_MAX_LEN  64
-#define TEXT_LINE_MAX 512
+#define CHANNELS_MAX 1024
+#define WORDS_MAX    4096
+#define LANE_DEPTH   8192u
+#define EVENTS_MAX   4096u
+#define NUMBERS_MAX  16384u
+#define NAME_MAX_LEN 64
+#define TIMES_MAX    NUMBERS_MAX /* of one item word */
 
 /* A file, and where in it we are. */
 struct place {
@@ -30,7 +30,7 @@ void deviate(struct place *place, const char *expected, const char *got);
 
 /* What happened, in order: "trigger 5 aligned", "deliver a". */
 struct event_log {
-	char (*text)[TEXT_LINE_MAX];
+	char **text;
 	uint32_t cnt, cap;
 	uint32_t idx; /* the oldest that no line expected */
 };
@@ -85,7 +85,7 @@ void world_destroy(struct world *world);
 bool world_push(struct world *w, const struct item_word *item); /* false: no such channel, full */
 void world_drain(struct world *w);
 bool world_hand_out(struct world *w, char *name, size_t size); /* name of the item; false: none */
-void world_advance(struct world *w, int64_t ns);
+bool world_advance(struct world *w, int64_t ns);	       /* false: too far */
 void world_fire(struct world *w);
 void world_stamp(struct world *w, uint64_t id, int64_t ns);
 void world_notice(struct world *w, uint64_t id);

@@ -8,7 +8,7 @@
 static void
 expect_event(struct run *run)
 {
-	char text[TEXT_MAX];
+	static char text[TEXT_MAX];
 	const char *event = event_log_next(run->log);
 
 	words_join(&run->words, 0, text);
@@ -78,7 +78,8 @@ expect_latest(struct run *run)
 static void
 expect_number(struct run *run, uint64_t got)
 {
-	char text[TEXT_MAX], full[NAME_MAX_LEN];
+	static char text[TEXT_MAX];
+	char full[NAME_MAX_LEN];
 
 	words_join(&run->words, 0, text);
 	snprintf(full, sizeof(full), "%s %" PRIu64, word_at(run, 0), got);
@@ -100,7 +101,7 @@ expect_remembered(struct run *run)
 static void
 expect_aligning(struct run *run)
 {
-	char text[TEXT_MAX];
+	static char text[TEXT_MAX];
 
 	words_join(&run->words, 0, text);
 	compare(run, text, world_aligning(run->world) ? "aligning yes" : "aligning no");

@@ -1,21 +1,23 @@
 /* Item words of the notation: d:a@0/100, b5@*, tb1@0*2#7. */
 
 #include "tests/scenarios/barrier.h"
+#include "tests/scenarios/scn.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool
 number(const char **text, uint64_t *value)
 {
-	char *end;
+	const size_t len = strspn(*text, "0123456789");
+	char digits[24];
 
-	if (!isdigit((unsigned char)**text))
+	if (len >= sizeof(digits))
 		return false;
-	*value = strtoull(*text, &end, 10);
-	*text = end;
-	return true;
+	memcpy(digits, *text, len);
+	digits[len] = '\0';
+	*text += len;
+	return scn_u64(digits, UINT64_MAX, value);
 }
 
 static bool
@@ -59,13 +61,13 @@ suffixes(const char **text, struct item_word *item)
 	while (**text != '\0') {
 		const char mark = *(*text)++;
 
-		if (mark == '*' && number(text, &item->times))
+		if (mark == '*' && number(text, &item->times) && item->times <= TIMES_MAX)
 			continue;
 		if (mark == '/' && number(text, &item->size)) {
 			item->has_size = true;
 			continue;
 		}
-		if (mark == '#' && number(text, &item->seq)) {
+		if (mark == '#' && number(text, &item->seq) && item->seq <= UINT32_MAX) {
 			item->has_seq = true;
 			continue;
 		}

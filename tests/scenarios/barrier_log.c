@@ -1,4 +1,5 @@
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/scenarios/barrier.h"
@@ -15,7 +16,8 @@ event_log_add(struct event_log *log, const char *fmt, ...)
 			abort();
 	}
 	va_start(args, fmt);
-	vsnprintf(log->text[log->cnt++], sizeof(*log->text), fmt, args);
+	if (vasprintf(&log->text[log->cnt++], fmt, args) < 0)
+		abort();
 	va_end(args);
 }
 
@@ -35,6 +37,8 @@ event_log_skip(struct event_log *log)
 void
 event_log_free(struct event_log *log)
 {
+	for (uint32_t i = 0; i < log->cnt; i++)
+		free(log->text[i]);
 	free(log->text);
 	*log = (struct event_log){ 0 };
 }

@@ -13,7 +13,8 @@
 
 #include "engine/exchange/overdraft.h"
 
-#define LABELS_MAX 1024u
+#define LABELS_MAX 16384u
+#define KEPT_MAX   (WEIR_OVERDRAFT_HELD * (NAME_MAX_LEN + 1)) /* labels and blanks */
 
 struct queue {
 	struct weir_overdraft overdraft;
@@ -22,7 +23,7 @@ struct queue {
 	uint32_t ord, seq;
 	bool closed;
 	char labels[LABELS_MAX][NAME_MAX_LEN]; /* by frame number */
-	char kept[TEXT_LINE_MAX / 2];	       /* of the capture that is being decided */
+	char kept[KEPT_MAX];		       /* of the capture that is being decided */
 	struct out_world *world;
 };
 

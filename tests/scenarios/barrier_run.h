@@ -5,8 +5,9 @@
 
 #include "tests/scenarios/barrier.h"
 
-#define TEXT_MAX 65536
-#define MS	 INT64_C(1000000)
+#define TEXT_MAX    262144 /* bytes of a line */
+#define TIME_MAX_MS (INT64_MAX / MS / 64)
+#define MS	    INT64_C(1000000)
 
 /* A line in words. */
 
@@ -28,7 +29,8 @@ struct run {
 	bool has_deliver;
 };
 
-void words_split(struct words *words, const char *line);
+/* False if there is no room for all of it. */
+bool words_split(struct words *words, const char *line);
 
 /* Words from first on, joined by single blanks; commas are blanks, none inside brackets' edges. */
 void words_join(const struct words *words, unsigned first, char *text);
@@ -39,8 +41,8 @@ const char *word_at(const struct run *run, unsigned idx);
 /* The line is none of the notation. */
 void malformed(struct run *run);
 
-/* The idx-th word as a number; false, and reported, if it is none. */
-bool number_at(struct run *run, unsigned idx, int64_t *value);
+/* The idx-th word as a time, an id; false, and reported, if it is none. */
+bool time_at(struct run *run, unsigned idx, int64_t *ms);
 bool id_at(struct run *run, unsigned idx, uint64_t *id);
 bool channel_at(struct run *run, uint32_t *channel); /* the first word behind the name */
 

@@ -1,9 +1,11 @@
 /* The steps of barrier scenarios. */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/scenarios/barrier_run.h"
+#include "tests/scenarios/scn.h"
+
+#define NOTICES_MAX 1000000 /* of one line */
 
 static void
 drain_unless_held(struct run *run)
@@ -88,20 +90,20 @@ step_poll(struct run *run)
 {
 	const char *word = word_at(run, 1);
 	char name[NAME_MAX_LEN * 2];
-	char *end;
-	unsigned long n = strtoul(word, &end, 10);
+	uint64_t n = 1;
 
-	if (strcmp(word, "none") == 0) {
+	if (strcmp(word, "none") == 0 && run->words.cnt == 2) {
 		if (world_hand_out(run->world, name, sizeof(name)))
 			deviate(&run->place, "nothing to hand out", name);
 		return;
 	}
-	if (run->words.cnt == 1 || *end == '\0') {
-		if (run->words.cnt == 1)
-			n = 1;
-		for (unsigned long i = 0; i < n; i++)
-			if (!world_hand_out(run->world, name, sizeof(name)))
-				deviate(&run->place, "an item", "nothing to hand out");
+	if (run->words.cnt == 1 || (run->words.cnt == 2 && scn_u64(word, UINT64_MAX, &n))) {
+		for (uint64_t i = 0; i < n; i++) {
+			if (world_hand_out(run->world, name, sizeof(name)))
+				continue;
+			deviate(&run->place, "an item", "nothing to hand out");
+			break;
+		}
 		return;
 	}
 	for (unsigned i = 1; i < run->words.cnt; i++)
@@ -111,18 +113,22 @@ step_poll(struct run *run)
 static void
 step_notice(struct run *run)
 {
-	char *end;
-	unsigned long long first = strtoull(word_at(run, 1), &end, 10);
-	unsigned long long last = first;
+	char *word = run->words.cnt == 2 ? run->words.word[1] : NULL;
+	char *dots = word != NULL ? strstr(word, "..") : NULL;
+	uint64_t first, last;
 
-	if (strncmp(end, "..", 2) == 0)
-		last = strtoull(end + 2, &end, 10);
-	if (*word_at(run, 1) == '\0' || *end != '\0') {
+	if (dots != NULL)
+		*dots = '\0';
+	if (word == NULL || !scn_u64(word, UINT64_MAX, &first) ||
+	    !scn_u64(dots != NULL ? dots + 2 : word, UINT64_MAX, &last) || last < first ||
+	    last - first >= NOTICES_MAX) {
+		if (dots != NULL)
+			*dots = '.';
 		malformed(run);
 		return;
 	}
-	for (unsigned long long id = first; id <= last; id++)
-		world_notice(run->world, id);
+	for (uint64_t i = 0; i <= last - first; i++)
+		world_notice(run->world, first + i);
 }
 
 static void
@@ -142,9 +148,12 @@ step_clock(struct run *run, bool timers)
 {
 	int64_t ms;
 
-	if (!number_at(run, 1, &ms))
+	if (!time_at(run, 1, &ms))
 		return;
-	world_advance(run->world, ms * MS);
+	if (ms < 0 || !world_advance(run->world, ms * MS)) {
+		malformed(run);
+		return;
+	}
 	if (!timers)
 		return;
 	world_fire(run->world);
@@ -157,7 +166,7 @@ step_stamp(struct run *run)
 	uint64_t id;
 	int64_t ms;
 
-	if (id_at(run, 1, &id) && number_at(run, 2, &ms))
+	if (id_at(run, 1, &id) && time_at(run, 2, &ms))
 		world_stamp(run->world, id, ms * MS);
 }
 

@@ -1,9 +1,9 @@
 /* Lines of the notation as words, and what is said about them. */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/scenarios/barrier_run.h"
+#include "tests/scenarios/scn.h"
 
 void
 deviate(struct place *place, const char *expected, const char *got)
@@ -13,20 +13,26 @@ deviate(struct place *place, const char *expected, const char *got)
 	place->deviations++;
 }
 
-void
+bool
 words_split(struct words *words, const char *line)
 {
+	const size_t len = strlen(line);
 	char *text = words->text;
 	char *save = NULL;
 
-	snprintf(words->text, sizeof(words->text), "%s", line);
 	words->cnt = 0;
+	if (len >= sizeof(words->text))
+		return false;
+	memcpy(words->text, line, len + 1);
 	for (char *w = strtok_r(text, " \t\r\n", &save); w != NULL;
 	     w = strtok_r(NULL, " \t\r\n", &save)) {
-		if (w[0] == '#' || words->cnt == WORDS_MAX)
+		if (w[0] == '#')
 			break;
+		if (words->cnt == WORDS_MAX)
+			return false;
 		words->word[words->cnt++] = w;
 	}
+	return true;
 }
 
 /* Words from first on, joined by single blanks; commas are blanks, none inside brackets' edges. */
@@ -66,21 +72,22 @@ word_at(const struct run *run, unsigned idx)
 void
 malformed(struct run *run)
 {
-	char text[TEXT_MAX];
+	static char text[TEXT_MAX];
 
 	words_join(&run->words, 0, text);
 	deviate(&run->place, "a line of the notation", text);
 }
 
 bool
-number_at(struct run *run, unsigned idx, int64_t *value)
+time_at(struct run *run, unsigned idx, int64_t *ms)
 {
-	char *end;
 	const char *word = word_at(run, idx);
+	uint64_t value;
 
-	*value = strtoll(word, &end, 10);
-	if (*word != '\0' && *end == '\0')
+	if (scn_u64(word + (*word == '-'), TIME_MAX_MS, &value)) {
+		*ms = *word == '-' ? -(int64_t)value : (int64_t)value;
 		return true;
+	}
 	malformed(run);
 	return false;
 }
@@ -88,11 +95,7 @@ number_at(struct run *run, unsigned idx, int64_t *value)
 bool
 id_at(struct run *run, unsigned idx, uint64_t *id)
 {
-	char *end;
-	const char *word = word_at(run, idx);
-
-	*id = strtoull(word, &end, 10);
-	if (*word >= '0' && *word <= '9' && *end == '\0')
+	if (scn_u64(word_at(run, idx), UINT64_MAX, id))
 		return true;
 	malformed(run);
 	return false;

@@ -429,6 +429,8 @@ world_push(struct world *w, const struct item_word *word)
 	if (word->channel < 0 || channel >= w->header.channel_cnt)
 		return false;
 	s = w->sources[channel];
+	if (s->ord == NUMBERS_MAX)
+		return false;
 	item.ord = s->ord++;
 	if (word->has_seq)
 		item.ord = (uint32_t)word->seq;
@@ -505,10 +507,13 @@ world_drain(struct world *w)
 		;
 }
 
-void
+bool
 world_advance(struct world *w, int64_t ns)
 {
+	if (ns > INT64_MAX / 8 - w->now_ns)
+		return false;
 	w->now_ns += ns;
+	return true;
 }
 
 void

@@ -6,14 +6,16 @@
 #include "engine/checkpoint/coordinator_priv.h"
 #include "tests/scenarios/scn.h"
 
-#define COORD_VERTICES_MAX 64
-#define COORD_EDGES_MAX	   256
-#define COORD_NAMES_MAX	   16
-#define COORD_DRAWS_MAX	   64
-#define COORD_STATES_MAX   128
+#define COORD_VERTICES_MAX 256
+#define COORD_EDGES_MAX	   2048
+#define COORD_NAMES_MAX	   64
+#define COORD_DRAWS_MAX	   4096
+#define COORD_STATES_MAX   4096
+#define COORD_TASKS_MAX	   65536u
+#define COORD_FIRINGS_MAX  20000u /* in one step of the clock */
 
 struct coord_promise {
-	char name[64];
+	char *name;
 	char answer[96];
 	bool open;
 };
@@ -79,6 +81,23 @@ int coord_index(const char *const *names, uint32_t cnt, const char *word);
 bool coord_step(struct coord_scenario *s, const struct scn_line *line);
 void coord_create(struct coord_scenario *s);
 
+/* For the other steps: events to the coordinator, whose updates are printed to s->out. */
+void coord_send(struct coord_scenario *s, const struct weir_coord_event *e);
+void coord_send_tasks(struct coord_scenario *s, enum weir_coord_event_kind kind,
+		      struct weir_attempt *list, uint32_t cnt, enum weir_coord_task_state state);
+void coord_send_job(struct coord_scenario *s, enum weir_coord_job_state state);
+/* Room for all tasks; for what the words of a line say. The caller frees. */
+struct weir_attempt *coord_task_list(const struct coord_scenario *s);
+struct weir_part *coord_part_list(const struct scn_line *line);
+/* h, k=h or k= */
+void coord_read_part(struct coord_scenario *s, const char *word, struct weir_part *part);
+bool coord_kind_of(const char *word, enum weir_request_kind *kind);
+
+/* ---- coord_start.c ---- */
+
+bool coord_step_start_from(struct coord_scenario *s, const struct scn_line *line);
+bool coord_step_crash(struct coord_scenario *s, const struct scn_line *line);
+
 /* ---- coord_print.c ---- */
 
 void coord_print(struct coord_scenario *s, const struct weir_coord_updates *updates);
@@ -87,6 +106,7 @@ void coord_print_task(const struct coord_scenario *s, struct scn_text *t, struct
 void coord_print_request(const struct coord_scenario *s, struct scn_text *t, uint64_t number,
 			 bool from_timer);
 struct coord_promise *coord_promise(struct coord_scenario *s, const char *name);
+struct coord_promise *coord_promise_find(const struct coord_scenario *s, const char *name);
 
 /* ---- coord_queries.c ---- */
 

@@ -22,7 +22,7 @@ check_query(struct coord_scenario *s, const struct scn_line *line,
 	struct scn_text answer = { 0 };
 	char *what;
 
-	if (colon == NULL) {
+	if (colon == NULL || line->words[0][1] != '\0' || line->word_cnt < 3) {
 		coord_nonsense(s, line);
 		return;
 	}
@@ -68,6 +68,10 @@ check(struct coord_scenario *s, uint32_t i, uint32_t step_number,
 		}
 		if (line->text[0] != '>')
 			break;
+		if (line->words[0][1] != '\0' || line->word_cnt < 2) {
+			coord_nonsense(s, line);
+			continue;
+		}
 		got = next_update(&rest);
 		if (got == NULL)
 			deviation(s, line->number, line->text + 2, "nothing");
@@ -116,7 +120,7 @@ run_kind(struct coord_scenario *s, const char *kind)
 		coord_create(s);
 		coord_play(s, coord_step, coord_query);
 	} else {
-		deviation(s, 0, "a known kind", kind);
+		deviation(s, s->file->lines[s->first].number, "a known kind", kind);
 	}
 }
 
@@ -144,6 +148,8 @@ run_scenario(const struct scn_file *f, uint32_t first, uint32_t end, struct scen
 		counts->passed++;
 	weir_coordinator_destroy(s->c);
 	scn_names_fini(&s->names);
+	for (uint32_t i = 0; i < s->promise_cnt; i++)
+		free(s->promises[i].name);
 	free(s->promises);
 	free(s->out.at);
 	free(s);
@@ -155,8 +161,10 @@ run_coordinator_file(const char *path, struct scenario_counts *counts)
 	struct scn_file f = { .path = path };
 	uint32_t first = 0;
 
-	if (scn_read(&f) != 0)
+	if (scn_read(&f) != 0) {
+		scn_free(&f);
 		return -1;
+	}
 	while (first < f.cnt) {
 		uint32_t end = first + 1;
 

@@ -55,34 +55,63 @@ all_of(const struct coord_scenario *s, uint32_t first, uint32_t last, const uint
 	return cnt;
 }
 
+struct subtasks {
+	uint32_t from, to;
+	bool has_attempt;
+	uint32_t attempt;
+};
+
+/* i, i-j, i#n */
+static bool
+read_subtasks(const char *word, uint32_t parallelism, struct subtasks *which)
+{
+	char text[48];
+	char *mark;
+	char sign;
+
+	if (strlen(word) >= sizeof(text))
+		return false;
+	strcpy(text, word);
+	mark = text + strcspn(text, "-#");
+	sign = *mark;
+	*mark = '\0';
+	*which = (struct subtasks){ .has_attempt = sign == '#' };
+	if (!scn_u32(text, 0, parallelism - 1, &which->from))
+		return false;
+	which->to = which->from;
+	if (sign == '-')
+		return scn_u32(mark + 1, which->from, parallelism - 1, &which->to);
+	return sign == '\0' || scn_u32(mark + 1, 0, UINT32_MAX - 1, &which->attempt);
+}
+
 uint32_t
 coord_tasks(const struct coord_scenario *s, const char *word, const uint32_t *attempts,
 	    struct weir_attempt *list)
 {
 	const char *dot = strrchr(word, '.');
-	unsigned int i, j, n;
+	struct subtasks which;
 	uint32_t cnt, first;
-	char vertex[64];
+	char *vertex;
 	int v;
 
 	if (strcmp(word, "*") == 0)
 		return all_of(s, 0, s->task_cnt, attempts, list);
 	if (dot == NULL)
 		return 0;
-	snprintf(vertex, sizeof(vertex), "%.*s", (int)(dot - word), word);
+	vertex = strndup(word, (size_t)(dot - word));
+	WEIR_ASSERT(vertex != NULL);
 	v = coord_index(s->vertex_names, s->cfg.graph.vertex_cnt, vertex);
+	free(vertex);
 	if (v < 0)
 		return 0;
 	first = s->vertex_first[v];
 	if (strcmp(dot, ".*") == 0)
 		return all_of(s, first, first + s->vertices[v].parallelism - 1, attempts, list);
-	if (sscanf(dot, ".%u-%u", &i, &j) == 2)
-		return all_of(s, first + i, first + j, attempts, list);
-	if (sscanf(dot, ".%u", &i) != 1 || i >= s->vertices[v].parallelism)
+	if (!read_subtasks(dot + 1, s->vertices[v].parallelism, &which))
 		return 0;
-	cnt = all_of(s, first + i, first + i, attempts, list);
-	if (sscanf(dot, ".%u#%u", &i, &n) == 2)
-		list[0].attempt = n;
+	cnt = all_of(s, first + which.from, first + which.to, attempts, list);
+	if (which.has_attempt)
+		list[0].attempt = which.attempt;
 	return cnt;
 }
 
@@ -93,10 +122,18 @@ on_off(const char *word, bool *value)
 	return *value || strcmp(word, "off") == 0;
 }
 
-static int64_t
-number_or_none(const char *word)
+static bool
+number_or_none(const char *word, int64_t *value)
 {
-	return strcmp(word, "none") == 0 ? WEIR_COORD_NO_INTERVAL : strtoll(word, NULL, 10);
+	*value = WEIR_COORD_NO_INTERVAL;
+	return strcmp(word, "none") == 0 || scn_time(word, value);
+}
+
+static bool
+read_mode(const char *word, bool *at_least_once)
+{
+	*at_least_once = strcmp(word, "at-least-once") == 0;
+	return *at_least_once || strcmp(word, "exactly-once") == 0;
 }
 
 static bool
@@ -109,6 +146,14 @@ read_retention(struct coord_scenario *s, const char *word)
 	return i >= 0;
 }
 
+static bool
+read_tolerable(const char *word, uint32_t *value)
+{
+	*value = WEIR_FAILURES_UNLIMITED;
+	return strcmp(word, "unlimited") == 0 ||
+	       scn_u32(word, 0, WEIR_FAILURES_UNLIMITED - 1, value);
+}
+
 /* Header lines of one word and one value. */
 static bool
 read_value(struct coord_scenario *s, const char *key, const char *value)
@@ -116,36 +161,32 @@ read_value(struct coord_scenario *s, const char *key, const char *value)
 	struct weir_coordinator_config *cfg = &s->cfg;
 
 	if (strcmp(key, "interval") == 0)
-		cfg->interval_ms = number_or_none(value);
+		return number_or_none(value, &cfg->interval_ms) && cfg->interval_ms != 0;
 	else if (strcmp(key, "backlog-interval") == 0)
-		cfg->backlog_interval_ms = number_or_none(value);
+		return number_or_none(value, &cfg->backlog_interval_ms);
 	else if (strcmp(key, "min-pause") == 0)
-		cfg->min_pause_ms = strtoll(value, NULL, 10);
+		return scn_time(value, &cfg->min_pause_ms);
 	else if (strcmp(key, "timeout") == 0)
-		cfg->timeout_ms = strtoll(value, NULL, 10);
+		return scn_time(value, &cfg->timeout_ms);
 	else if (strcmp(key, "aligned-timeout") == 0)
-		cfg->aligned_timeout_ms = strtoll(value, NULL, 10);
+		return scn_time(value, &cfg->aligned_timeout_ms);
 	else if (strcmp(key, "max-concurrent") == 0)
-		cfg->max_concurrent = (uint32_t)strtoul(value, NULL, 10);
+		return scn_u32(value, 1, UINT32_MAX - 1, &cfg->max_concurrent);
 	else if (strcmp(key, "retained") == 0)
-		cfg->retained = (uint32_t)strtoul(value, NULL, 10);
+		return scn_u32(value, 1, UINT32_MAX - 1, &cfg->retained);
 	else if (strcmp(key, "queue-limit") == 0)
-		cfg->queue_limit = (uint32_t)strtoul(value, NULL, 10);
+		return scn_u32(value, 1, UINT32_MAX - 1, &cfg->queue_limit);
 	else if (strcmp(key, "tolerable-failures") == 0)
-		cfg->tolerable_failures = strcmp(value, "unlimited") == 0
-						  ? WEIR_FAILURES_UNLIMITED
-						  : (uint32_t)strtoul(value, NULL, 10);
+		return read_tolerable(value, &cfg->tolerable_failures);
 	else if (strcmp(key, "unaligned") == 0)
 		return on_off(value, &cfg->unaligned);
 	else if (strcmp(key, "finished-tasks") == 0)
 		return on_off(value, &cfg->finished_tasks);
 	else if (strcmp(key, "mode") == 0)
-		cfg->at_least_once = strcmp(value, "at-least-once") == 0;
+		return read_mode(value, &cfg->at_least_once);
 	else if (strcmp(key, "retention") == 0)
 		return read_retention(s, value);
-	else
-		return false;
-	return true;
+	return false;
 }
 
 static bool
@@ -153,11 +194,14 @@ read_vertex(struct coord_scenario *s, const struct scn_line *line)
 {
 	uint32_t v = s->cfg.graph.vertex_cnt;
 
-	if (line->word_cnt < 3 || v == COORD_VERTICES_MAX)
+	if (line->word_cnt < 3 || line->word_cnt > 4 || v == COORD_VERTICES_MAX ||
+	    coord_index(s->vertex_names, v, line->words[1]) >= 0 ||
+	    !scn_u32(line->words[2], 1, COORD_TASKS_MAX - s->task_cnt, &s->vertices[v].parallelism))
 		return false;
 	s->vertex_names[v] = line->words[1];
-	s->vertices[v].parallelism = (uint32_t)strtoul(line->words[2], NULL, 10);
-	s->vertices[v].union_state = line->word_cnt > 3 && strcmp(line->words[3], "union") == 0;
+	s->vertices[v].union_state = line->word_cnt > 3;
+	if (line->word_cnt > 3 && strcmp(line->words[3], "union") != 0)
+		return false;
 	s->vertex_first[v] = s->task_cnt;
 	s->task_cnt += s->vertices[v].parallelism;
 	s->cfg.graph.vertex_cnt++;
@@ -170,18 +214,19 @@ read_edge(struct coord_scenario *s, const struct scn_line *line)
 	struct weir_coord_edge *edge = &s->edges[s->cfg.graph.edge_cnt];
 	int up, down;
 
-	if (line->word_cnt < 4 || s->cfg.graph.edge_cnt == COORD_EDGES_MAX)
+	if (line->word_cnt < 4 || line->word_cnt > 5 || s->cfg.graph.edge_cnt == COORD_EDGES_MAX)
 		return false;
 	up = coord_index(s->vertex_names, s->cfg.graph.vertex_cnt, line->words[1]);
 	down = coord_index(s->vertex_names, s->cfg.graph.vertex_cnt, line->words[2]);
-	if (up < 0 || down < 0)
+	if (up < 0 || down <= up) /* topological order */
 		return false;
 	edge->up = (uint32_t)up;
 	edge->down = (uint32_t)down;
 	edge->pointwise = strcmp(line->words[3], "point") == 0;
-	edge->blocking = line->word_cnt > 4 && strcmp(line->words[4], "blocking") == 0;
+	edge->blocking = line->word_cnt > 4;
 	s->cfg.graph.edge_cnt++;
-	return true;
+	return (edge->pointwise || strcmp(line->words[3], "all") == 0) &&
+	       (line->word_cnt == 4 || strcmp(line->words[4], "blocking") == 0);
 }
 
 static bool
@@ -203,26 +248,35 @@ read_name(struct coord_scenario *s, const struct scn_line *line)
 	int v;
 
 	if (strcmp(line->words[0], "hook") == 0) {
+		if (s->cfg.hook_cnt == COORD_NAMES_MAX || line->word_cnt > 2 ||
+		    coord_index(s->hook_names, s->cfg.hook_cnt, line->words[1]) >= 0)
+			return false;
 		s->hook_names[s->cfg.hook_cnt++] = line->words[1];
-		return s->cfg.hook_cnt < COORD_NAMES_MAX;
+		return true;
 	}
-	v = line->word_cnt > 2
+	if (s->cfg.opcoord_cnt == COORD_NAMES_MAX ||
+	    coord_index(s->opcoord_names, s->cfg.opcoord_cnt, line->words[1]) >= 0)
+		return false;
+	v = line->word_cnt == 3
 		    ? coord_index(s->vertex_names, s->cfg.graph.vertex_cnt, line->words[2])
 		    : -1;
 	if (v < 0)
 		return false;
 	s->opcoord_vertices[s->cfg.opcoord_cnt] = (uint32_t)v;
 	s->opcoord_names[s->cfg.opcoord_cnt++] = line->words[1];
-	return s->cfg.opcoord_cnt < COORD_NAMES_MAX;
+	return true;
 }
 
 static bool
 read_draws(struct coord_scenario *s, const struct scn_line *line)
 {
 	s->draw_cnt = 0;
-	for (uint32_t i = 1; i < line->word_cnt && s->draw_cnt < COORD_DRAWS_MAX; i++)
-		s->draws[s->draw_cnt++] = strtoull(line->words[i], NULL, 10);
-	return s->draw_cnt > 0;
+	for (uint32_t i = 1; i < line->word_cnt; i++) {
+		if (s->draw_cnt == COORD_DRAWS_MAX ||
+		    !scn_u64(line->words[i], UINT64_MAX, &s->draws[s->draw_cnt++]))
+			return false;
+	}
+	return true;
 }
 
 static bool
@@ -243,9 +297,13 @@ read_line(struct coord_scenario *s, const struct scn_line *line)
 	if (strcmp(key, "init-draw") == 0)
 		return read_draws(s, line);
 	if (strcmp(key, "state") == 0) {
+		if (s->state_cnt == COORD_STATES_MAX)
+			return false;
 		s->states[s->state_cnt++] = line;
-		return s->state_cnt < COORD_STATES_MAX;
+		return true;
 	}
+	if (line->word_cnt > 2)
+		return false;
 	if (strcmp(key, "job") == 0) {
 		s->job_state = (enum weir_coord_job_state)coord_job_state(line->words[1]);
 		return coord_job_state(line->words[1]) >= 0;
@@ -275,6 +333,17 @@ set_defaults(struct coord_scenario *s)
 	s->draw_cnt = 1;
 }
 
+static bool
+check_c8(struct coord_scenario *s)
+{
+	if (!s->cfg.unaligned || (s->cfg.max_concurrent == 1 && !s->cfg.at_least_once))
+		return true;
+	s->deviations++;
+	scn_deviation(s->file, s->file->lines[s->begin].number, s->id,
+		      "unaligned with max-concurrent 1 and exactly-once", "another");
+	return false;
+}
+
 /* A coordinator may be declared before its vertex. */
 static bool
 is_late(const struct scn_line *line)
@@ -298,5 +367,5 @@ coord_read_header(struct coord_scenario *s)
 			}
 		}
 	}
-	return true;
+	return check_c8(s);
 }

@@ -43,22 +43,30 @@ coord_print_request(const struct coord_scenario *s, struct scn_text *t, uint64_t
 }
 
 struct coord_promise *
-coord_promise(struct coord_scenario *s, const char *name)
+coord_promise_find(const struct coord_scenario *s, const char *name)
 {
-	struct coord_promise *p;
-
 	for (uint32_t i = 0; i < s->promise_cnt; i++) {
 		if (strcmp(s->promises[i].name, name) == 0)
 			return &s->promises[i];
 	}
+	return NULL;
+}
+
+struct coord_promise *
+coord_promise(struct coord_scenario *s, const char *name)
+{
+	struct coord_promise *p = coord_promise_find(s, name);
+
+	if (p != NULL)
+		return p;
 	if (s->promise_cnt == s->promise_cap) {
 		s->promise_cap = s->promise_cap == 0 ? 32 : 2 * s->promise_cap;
 		s->promises = realloc(s->promises, s->promise_cap * sizeof(*s->promises));
 		WEIR_ASSERT(s->promises != NULL);
 	}
 	p = &s->promises[s->promise_cnt++];
-	*p = (struct coord_promise){ .open = true };
-	snprintf(p->name, sizeof(p->name), "%s", name);
+	*p = (struct coord_promise){ .name = strdup(name), .open = true };
+	WEIR_ASSERT(p->name != NULL);
 	snprintf(p->answer, sizeof(p->answer), "open");
 	return p;
 }

@@ -311,8 +311,12 @@ print_vertex(const struct coord_scenario *s, uint32_t v, const struct weir_snaps
 static bool
 query_content(struct coord_scenario *s, const char *id, struct scn_text *t)
 {
-	const struct weir_snapshot *snap = weir_coordinator_snapshot(s->c, strtoull(id, NULL, 10));
+	const struct weir_snapshot *snap;
+	uint64_t number;
 
+	if (!scn_u64(id, UINT64_MAX, &number))
+		return false;
+	snap = weir_coordinator_snapshot(s->c, number);
 	if (snap == NULL)
 		return true;
 	for (uint32_t v = 0; snap->task_cnt > 0 && v < s->cfg.graph.vertex_cnt; v++)
@@ -330,8 +334,11 @@ query_content(struct coord_scenario *s, const char *id, struct scn_text *t)
 static bool
 query_promise(struct coord_scenario *s, const char *name, struct scn_text *t)
 {
-	scn_text_add(t, "%s", coord_promise(s, name)->answer);
-	return true;
+	const struct coord_promise *p = coord_promise_find(s, name);
+
+	if (p != NULL)
+		scn_text_add(t, "%s", p->answer);
+	return p != NULL;
 }
 
 struct query {

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PARALLELISM_MAX 32768 /* as many as there are key groups */
+
 struct exchange {
 	const char *up;
 	const char *down;
@@ -37,12 +39,13 @@ read_vertex(struct coord_scenario *s, const struct scn_line *line)
 {
 	uint32_t v = s->cfg.graph.vertex_cnt;
 
-	if (line->word_cnt < 4 || strncmp(line->words[2], "old=", 4) != 0 ||
-	    strncmp(line->words[3], "new=", 4) != 0)
+	if (line->word_cnt != 4 || strncmp(line->words[2], "old=", 4) != 0 ||
+	    strncmp(line->words[3], "new=", 4) != 0 ||
+	    coord_index(s->vertex_names, v, line->words[1]) >= 0 ||
+	    !scn_u32(line->words[2] + 4, 1, PARALLELISM_MAX, &old_parallelism[v]) ||
+	    !scn_u32(line->words[3] + 4, 1, PARALLELISM_MAX, &s->vertices[v].parallelism))
 		return false;
 	s->vertex_names[v] = line->words[1];
-	old_parallelism[v] = (uint32_t)strtoul(line->words[2] + 4, NULL, 10);
-	s->vertices[v].parallelism = (uint32_t)strtoul(line->words[3] + 4, NULL, 10);
 	s->cfg.graph.vertex_cnt++;
 	return true;
 }
@@ -65,7 +68,7 @@ read_edge(const struct coord_scenario *s, const struct scn_line *line)
 {
 	struct exchange *e = &exchanges[exchange_cnt++];
 
-	if (line->word_cnt < 5)
+	if (line->word_cnt != 5)
 		return false;
 	*e = (struct exchange){ .up = line->words[1], .down = line->words[2] };
 	return strncmp(line->words[3], "up=", 3) == 0 && strncmp(line->words[4], "down=", 5) == 0 &&
@@ -86,11 +89,12 @@ find(const char *up, const char *down)
 static bool
 read_state(const struct scn_line *line)
 {
-	struct exchange *e = line->word_cnt > 3 ? find(line->words[2], line->words[3]) : NULL;
+	struct exchange *e = line->word_cnt == 4 ? find(line->words[2], line->words[3]) : NULL;
+	bool in = strcmp(line->words[1], "in") == 0;
 
-	if (e == NULL)
+	if (e == NULL || (!in && strcmp(line->words[1], "out") != 0))
 		return false;
-	if (strcmp(line->words[1], "in") == 0)
+	if (in)
 		e->x.down.has_data = true;
 	else
 		e->x.up.has_data = true;
@@ -138,12 +142,13 @@ static bool
 query_map(const char *query, struct scn_text *t)
 {
 	struct weir_remap_table table;
-	unsigned int old_cnt, new_cnt;
+	uint32_t old_cnt, new_cnt;
 	enum weir_mapper mapper;
-	char name[32];
+	char name[32], old_word[32], new_word[32];
 
-	if (sscanf(query, "map %31s %u %u", name, &old_cnt, &new_cnt) != 3 ||
-	    !read_mapper(name, &mapper))
+	if (sscanf(query, "map %31s %31s %31s", name, old_word, new_word) != 3 ||
+	    !read_mapper(name, &mapper) || !scn_u32(old_word, 1, PARALLELISM_MAX, &old_cnt) ||
+	    !scn_u32(new_word, 1, PARALLELISM_MAX, &new_cnt))
 		return false;
 	if (!weir_remap_map(mapper, old_cnt, new_cnt, &table)) {
 		scn_text_add(t, "unsupported");
@@ -157,12 +162,12 @@ query_map(const char *query, struct scn_text *t)
 static bool
 query_side(const char *query, struct scn_text *t)
 {
-	char word[16], up[64], down[64];
+	char word[16], up[256], down[256];
 	struct weir_remap_table table;
 	const struct exchange *e;
 	bool input;
 
-	if (sscanf(query, "%15s %63s %63s", word, up, down) != 3)
+	if (sscanf(query, "%15s %255s %255s", word, up, down) != 3)
 		return false;
 	input = strcmp(word, "input") == 0;
 	e = find(up, down);
@@ -205,21 +210,24 @@ print_exchange(const struct exchange *e, bool down, uint32_t subtask, struct scn
 }
 
 static bool
-query_task(const char *query, struct scn_text *t)
+query_task(struct coord_scenario *s, const char *query, struct scn_text *t)
 {
 	bool down = strncmp(query, "in-desc ", 8) == 0;
 	const char *dot = strrchr(query, '.');
 	bool unsupported = false;
 	bool rescales = false;
 	const char *bar = "";
-	char vertex[64];
-	unsigned int subtask;
+	char vertex[256];
+	uint32_t subtask;
+	int v;
 
-	if (dot == NULL || (!down && strncmp(query, "out-desc ", 9) != 0) ||
-	    sscanf(dot, ".%u", &subtask) != 1)
+	if (dot == NULL || (!down && strncmp(query, "out-desc ", 9) != 0))
 		return false;
 	query = strchr(query, ' ') + 1;
-	snprintf(vertex, sizeof(vertex), "%.*s", (int)(dot - query), query);
+	snprintf(vertex, sizeof(vertex), "%.*s", dot > query ? (int)(dot - query) : 0, query);
+	v = coord_index(s->vertex_names, s->cfg.graph.vertex_cnt, vertex);
+	if (v < 0 || !scn_u32(dot + 1, 0, s->vertices[v].parallelism - 1, &subtask))
+		return false;
 	for (uint32_t i = 0; i < exchange_cnt; i++) {
 		enum weir_remap_work work;
 
@@ -246,11 +254,10 @@ query_task(const char *query, struct scn_text *t)
 static bool
 remap_query(struct coord_scenario *s, const char *query, struct scn_text *answer)
 {
-	(void)s;
 	if (strncmp(query, "map ", 4) == 0)
 		return query_map(query, answer);
 	if (strstr(query, "-desc ") != NULL)
-		return query_task(query, answer);
+		return query_task(s, query, answer);
 	return query_side(query, answer);
 }
 

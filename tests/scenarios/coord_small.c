@@ -20,14 +20,16 @@ static bool
 decider_set(const char *word)
 {
 	const char *is = strchr(word, '=');
-	int64_t number = is != NULL ? strtoll(is + 1, NULL, 10) : 0;
+	int64_t number;
 
+	if (is == NULL || !scn_time(is + 1, &number))
+		return false;
 	if (strncmp(word, "triggering=", 11) == 0)
 		view.busy = number > 0;
 	else if (strncmp(word, "pending=", 8) == 0)
-		view.pending_cnt = (uint32_t)number;
+		return scn_u32(is + 1, 0, UINT32_MAX - 1, &view.pending_cnt);
 	else if (strncmp(word, "cleaning=", 9) == 0)
-		view.cleaning_cnt = (uint32_t)number;
+		return scn_u32(is + 1, 0, UINT32_MAX - 1, &view.cleaning_cnt);
 	else if (strncmp(word, "now=", 4) == 0)
 		view.now = number;
 	else if (strncmp(word, "last=", 5) == 0)
@@ -67,6 +69,8 @@ decider_add(struct coord_scenario *s, const struct scn_line *line)
 	r.number = scn_number(&s->names, line->words[1]);
 	if (strcmp(line->words[2], "savepoint") == 0)
 		r.kind = WEIR_REQUEST_SAVEPOINT;
+	else if (strcmp(line->words[2], "checkpoint") != 0)
+		return false;
 	r.forced = weir_request_is_savepoint(r.kind); /* C7 with unaligned off */
 	for (uint32_t i = 3; i < line->word_cnt; i++) {
 		if (strcmp(line->words[i], "periodic") == 0)
@@ -90,7 +94,7 @@ decider_step(struct coord_scenario *s, const struct scn_line *line)
 {
 	if (strcmp(line->words[0], "add") == 0)
 		return decider_add(s, line);
-	if (strcmp(line->words[0], "poll") == 0) {
+	if (strcmp(line->words[0], "poll") == 0 && line->word_cnt == 1) {
 		decider_poll(s);
 		return true;
 	}
@@ -133,8 +137,11 @@ failures_failed(struct coord_scenario *s, const struct scn_line *line)
 
 	if (line->word_cnt < 3)
 		return false;
-	f.id = strcmp(line->words[1], "-") == 0 ? 0 : strtoull(line->words[1], NULL, 10);
+	if (strcmp(line->words[1], "-") != 0 && !scn_u64(line->words[1], UINT64_MAX, &f.id))
+		return false;
 	f.reason = weir_reason_parse(line->words[2]);
+	if (f.reason == WEIR_REASON_NONE)
+		return false;
 	for (uint32_t i = 3; i < line->word_cnt; i++) {
 		if (strcmp(line->words[i], "savepoint") == 0)
 			f.kind = WEIR_FAILED_SAVEPOINT;
@@ -151,17 +158,20 @@ failures_failed(struct coord_scenario *s, const struct scn_line *line)
 		scn_text_add(&s->out, "fail-job %s%s%s\n", line->words[2],
 			     verdict == WEIR_FAILURE_FAIL_JOB_BY_TASK ? " " : "",
 			     verdict == WEIR_FAILURE_FAIL_JOB_BY_TASK ? task : "");
-	return f.reason != WEIR_REASON_NONE;
+	return true;
 }
 
 static bool
 failures_step(struct coord_scenario *s, const struct scn_line *line)
 {
+	uint64_t id;
+
 	if (strcmp(line->words[0], "failed") == 0)
 		return failures_failed(s, line);
-	if (strcmp(line->words[0], "success") != 0 || line->word_cnt < 2)
+	if (strcmp(line->words[0], "success") != 0 || line->word_cnt != 2 ||
+	    !scn_u64(line->words[1], UINT64_MAX, &id))
 		return false;
-	weir_failures_succeeded(&failures, strtoull(line->words[1], NULL, 10));
+	weir_failures_succeeded(&failures, id);
 	return true;
 }
 
@@ -193,7 +203,7 @@ plan_step(struct coord_scenario *s, const struct scn_line *line)
 	struct weir_attempt *list;
 	bool known = true;
 
-	if (strcmp(line->words[0], "state") != 0 || state < 0)
+	if (strcmp(line->words[0], "state") != 0 || state < 0 || line->word_cnt < 3)
 		return false;
 	list = calloc(s->task_cnt + 1, sizeof(*list));
 	WEIR_ASSERT(list != NULL);
@@ -264,6 +274,8 @@ plan_query(struct coord_scenario *s, const char *query, struct scn_text *answer)
 	struct weir_trigger_plan plan;
 	enum weir_reason reason;
 
+	if (strcmp(query, "plan") != 0)
+		return false;
 	reason = weir_trigger_plan_make(&s->cfg.graph, states, s->cfg.finished_tasks, &plan);
 	if (reason != WEIR_REASON_NONE) {
 		scn_text_add(answer, "reject %s", weir_reason_text(reason));
@@ -274,7 +286,7 @@ plan_query(struct coord_scenario *s, const char *query, struct scn_text *answer)
 	print_ranges(s, " finished", plan.finished, plan.finished_cnt, answer);
 	print_full(s, answer);
 	weir_trigger_plan_fini(&plan);
-	return strcmp(query, "plan") == 0;
+	return true;
 }
 
 void

@@ -9,6 +9,7 @@
 struct step {
 	const char *word;
 	uint32_t words_min;
+	uint32_t words_max; /* 0: any */
 	bool (*run)(struct coord_scenario *s, const struct scn_line *line);
 };
 
@@ -23,37 +24,37 @@ draw(void *arg)
 	return number;
 }
 
-static void
-send(struct coord_scenario *s, const struct weir_coord_event *e)
+void
+coord_send(struct coord_scenario *s, const struct weir_coord_event *e)
 {
 	struct weir_coord_updates updates = weir_coordinator_step(s->c, e, s->now);
 
 	coord_print(s, &updates);
 }
 
-static void
-send_tasks(struct coord_scenario *s, enum weir_coord_event_kind kind, struct weir_attempt *list,
-	   uint32_t cnt, enum weir_coord_task_state state)
+void
+coord_send_tasks(struct coord_scenario *s, enum weir_coord_event_kind kind,
+		 struct weir_attempt *list, uint32_t cnt, enum weir_coord_task_state state)
 {
 	struct weir_coord_event e = { .kind = kind };
 
 	e.tasks.list = list;
 	e.tasks.cnt = cnt;
 	e.tasks.state = state;
-	send(s, &e);
+	coord_send(s, &e);
 }
 
-static void
-send_job(struct coord_scenario *s, enum weir_coord_job_state state)
+void
+coord_send_job(struct coord_scenario *s, enum weir_coord_job_state state)
 {
 	struct weir_coord_event e = { .kind = WEIR_COORD_JOB_STATE };
 
 	e.job_state = state;
-	send(s, &e);
+	coord_send(s, &e);
 }
 
-static struct weir_attempt *
-task_list(const struct coord_scenario *s)
+struct weir_attempt *
+coord_task_list(const struct coord_scenario *s)
 {
 	struct weir_attempt *list = calloc(s->task_cnt + 1, sizeof(*list));
 
@@ -64,12 +65,13 @@ task_list(const struct coord_scenario *s)
 static bool
 apply_state(struct coord_scenario *s, const struct scn_line *line)
 {
-	struct weir_attempt *list = task_list(s);
-	int state = line->word_cnt > 2 ? coord_task_state(line->words[2]) : -1;
+	struct weir_attempt *list = coord_task_list(s);
+	int state = line->word_cnt == 3 ? coord_task_state(line->words[2]) : -1;
 	uint32_t cnt = coord_tasks(s, line->words[1], s->c->attempts, list);
 
 	if (state >= 0 && cnt > 0)
-		send_tasks(s, WEIR_COORD_TASK_STATE, list, cnt, (enum weir_coord_task_state)state);
+		coord_send_tasks(s, WEIR_COORD_TASK_STATE, list, cnt,
+				 (enum weir_coord_task_state)state);
 	free(list);
 	return state >= 0 && cnt > 0;
 }
@@ -77,7 +79,7 @@ apply_state(struct coord_scenario *s, const struct scn_line *line)
 void
 coord_create(struct coord_scenario *s)
 {
-	struct weir_attempt *list = task_list(s);
+	struct weir_attempt *list = coord_task_list(s);
 	uint32_t cnt;
 
 	s->cfg.draw = draw;
@@ -85,19 +87,19 @@ coord_create(struct coord_scenario *s)
 	s->c = weir_coordinator_create(&s->cfg);
 	scn_text_reset(&s->out);
 	cnt = coord_tasks(s, "*", s->c->attempts, list);
-	send_tasks(s, WEIR_COORD_TASK_STATE, list, cnt, WEIR_COORD_TASK_RUNNING);
+	coord_send_tasks(s, WEIR_COORD_TASK_STATE, list, cnt, WEIR_COORD_TASK_RUNNING);
 	free(list);
 	for (uint32_t i = 0; i < s->state_cnt; i++) {
 		if (!apply_state(s, s->states[i]))
 			coord_nonsense(s, s->states[i]);
 	}
-	send_job(s, s->job_state);
+	coord_send_job(s, s->job_state);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static bool
-kind_of(const char *word, enum weir_request_kind *kind)
+bool
+coord_kind_of(const char *word, enum weir_request_kind *kind)
 {
 	static const char *const names[] = { "checkpoint", "full", "savepoint", "suspend",
 					     "drain" };
@@ -144,14 +146,14 @@ step_request(struct coord_scenario *s, const struct scn_line *line)
 
 	e.request.number = scn_number(&s->names, line->words[1]);
 	e.request.periodic = strcmp(word, "periodic") == 0;
-	if (!kind_of(e.request.periodic ? "checkpoint" : word, &e.request.kind))
+	if (!coord_kind_of(e.request.periodic ? "checkpoint" : word, &e.request.kind))
 		return false;
 	for (uint32_t i = 2; i < line->word_cnt; i++) {
 		if (!request_option(s, &e, line->words[i]))
 			return false;
 	}
 	open_promise(s, line->words[1]);
-	send(s, &e);
+	coord_send(s, &e);
 	return true;
 }
 
@@ -161,10 +163,11 @@ step_stop(struct coord_scenario *s, const struct scn_line *line)
 	struct weir_coord_event e = { .kind = WEIR_COORD_STOP };
 
 	e.request.number = scn_number(&s->names, line->words[1]);
-	if (!kind_of(line->words[2], &e.request.kind) || !weir_request_is_sync(e.request.kind))
+	if (!coord_kind_of(line->words[2], &e.request.kind) ||
+	    !weir_request_is_sync(e.request.kind))
 		return false;
 	open_promise(s, line->words[1]);
-	send(s, &e);
+	coord_send(s, &e);
 	return true;
 }
 
@@ -174,17 +177,16 @@ static bool
 read_result(const struct scn_line *line, uint32_t at, enum weir_coord_result *result)
 {
 	const char *word = line->word_cnt > at ? line->words[at] : "";
-	bool io = line->word_cnt > at + 1 && strcmp(line->words[at + 1], "io") == 0;
+	bool more = line->word_cnt > at + 1;
 
 	if (strcmp(word, "ok") == 0)
 		*result = WEIR_COORD_OK;
-	else if (strcmp(word, "unknown") == 0)
-		*result = WEIR_COORD_UNKNOWN;
 	else if (strcmp(word, "fail") == 0)
-		*result = io ? WEIR_COORD_FAILED_IO : WEIR_COORD_FAILED;
+		*result = more ? WEIR_COORD_FAILED_IO : WEIR_COORD_FAILED;
 	else
 		return false;
-	return true;
+	return !more || (*result == WEIR_COORD_FAILED_IO && line->word_cnt == at + 2 &&
+			 strcmp(line->words[at + 1], "io") == 0);
 }
 
 static bool
@@ -196,7 +198,7 @@ step_plain_answer(struct coord_scenario *s, const struct scn_line *line)
 		e.kind = WEIR_COORD_ID_ANSWER;
 	if (!read_result(line, 1, &e.answer.result))
 		return false;
-	send(s, &e);
+	coord_send(s, &e);
 	return true;
 }
 
@@ -205,12 +207,15 @@ step_id_answer(struct coord_scenario *s, const struct scn_line *line)
 {
 	struct weir_coord_event e = { .kind = WEIR_COORD_STORAGE_ANSWER };
 
+	if (!scn_u64(line->words[1], UINT64_MAX, &e.answer.id))
+		return false;
 	if (strcmp(line->words[0], "finalized") == 0)
 		e.kind = WEIR_COORD_FINALIZE_ANSWER;
-	e.answer.id = strtoull(line->words[1], NULL, 10);
-	if (!read_result(line, 2, &e.answer.result))
+	if (e.kind == WEIR_COORD_FINALIZE_ANSWER && strcmp(line->words[2], "unknown") == 0)
+		e.answer.result = WEIR_COORD_UNKNOWN;
+	else if (!read_result(line, 2, &e.answer.result))
 		return false;
-	send(s, &e);
+	coord_send(s, &e);
 	return true;
 }
 
@@ -227,16 +232,17 @@ step_named_answer(struct coord_scenario *s, const struct scn_line *line)
 	if (which < 0)
 		return false;
 	e.answer.which = (uint32_t)which;
-	e.answer.id = strtoull(line->words[2], NULL, 10);
-	if (hook && strcmp(line->words[3], "null") == 0)
-		e.answer.result = WEIR_COORD_OK;
-	else if (!read_result(line, 3, &e.answer.result))
+	if (!scn_u64(line->words[2], UINT64_MAX, &e.answer.id))
 		return false;
-	if (hook && line->word_cnt > 4 && e.answer.result == WEIR_COORD_OK) {
-		e.answer.has_state = true;
+	e.answer.has_state = hook && line->word_cnt == 5 && strcmp(line->words[3], "ok") == 0;
+	e.answer.result = WEIR_COORD_OK;
+	if (e.answer.has_state)
 		e.answer.state = scn_number(&s->names, line->words[4]);
-	}
-	send(s, &e);
+	else if (!(hook && line->word_cnt == 4 && strcmp(line->words[3], "null") == 0) &&
+		 (!read_result(line, 3, &e.answer.result) ||
+		  (hook && e.answer.result == WEIR_COORD_OK)))
+		return false;
+	coord_send(s, &e);
 	return true;
 }
 
@@ -245,8 +251,9 @@ step_deleted(struct coord_scenario *s, const struct scn_line *line)
 {
 	struct weir_coord_event e = { .kind = WEIR_COORD_DELETED };
 
-	e.answer.id = strtoull(line->words[1], NULL, 10);
-	send(s, &e);
+	if (!scn_u64(line->words[1], UINT64_MAX, &e.answer.id))
+		return false;
+	coord_send(s, &e);
 	return true;
 }
 
@@ -255,7 +262,7 @@ step_deleted(struct coord_scenario *s, const struct scn_line *line)
 static bool
 one_task(const struct coord_scenario *s, const char *word, struct weir_attempt *task)
 {
-	struct weir_attempt *list = task_list(s);
+	struct weir_attempt *list = coord_task_list(s);
 	uint32_t cnt = coord_tasks(s, word, s->c->attempts, list);
 
 	*task = list[0];
@@ -263,34 +270,47 @@ one_task(const struct coord_scenario *s, const char *word, struct weir_attempt *
 	return cnt == 1;
 }
 
-static void
-read_part(struct coord_scenario *s, const char *word, struct weir_part *part)
+void
+coord_read_part(struct coord_scenario *s, const char *word, struct weir_part *part)
 {
 	const char *is = strchr(word, '=');
-	char key[64];
+	char *key;
 
 	*part = (struct weir_part){ .kind = WEIR_PART_PRIVATE };
 	if (is == NULL) {
 		part->file = scn_number(&s->names, word);
 		return;
 	}
-	snprintf(key, sizeof(key), "%.*s", (int)(is - word), word);
+	key = strndup(word, (size_t)(is - word));
+	WEIR_ASSERT(key != NULL);
 	part->key = scn_number(&s->names, key);
+	free(key);
 	part->kind = is[1] == '\0' ? WEIR_PART_REF : WEIR_PART_SHARED;
 	if (is[1] != '\0')
 		part->file = scn_number(&s->names, is + 1);
 }
 
+/* Room for what the words of a line say. */
+struct weir_part *
+coord_part_list(const struct scn_line *line)
+{
+	struct weir_part *parts = calloc(line->word_cnt, sizeof(*parts));
+
+	WEIR_ASSERT(parts != NULL);
+	return parts;
+}
+
 static bool
 step_ack(struct coord_scenario *s, const struct scn_line *line)
 {
-	struct weir_part parts[SCN_WORDS_MAX];
 	struct weir_coord_event e = { .kind = WEIR_COORD_ACK };
+	struct weir_part *parts;
 
-	if (!one_task(s, line->words[1], &e.ack.from))
+	if (!one_task(s, line->words[1], &e.ack.from) ||
+	    !scn_u64(line->words[2], UINT64_MAX, &e.ack.id))
 		return false;
+	parts = coord_part_list(line);
 	e.ack.job = s->cfg.job;
-	e.ack.id = strtoull(line->words[2], NULL, 10);
 	for (uint32_t i = 3; i < line->word_cnt; i++) {
 		if (strcmp(line->words[i], "job=other") == 0)
 			e.ack.job = s->cfg.job + 1;
@@ -299,10 +319,11 @@ step_ack(struct coord_scenario *s, const struct scn_line *line)
 		else if (strcmp(line->words[i], "!finished-on-restore") == 0)
 			e.ack.finished_on_restore = true;
 		else
-			read_part(s, line->words[i], &parts[e.ack.part_cnt++]);
+			coord_read_part(s, line->words[i], &parts[e.ack.part_cnt++]);
 	}
 	e.ack.parts = parts;
-	send(s, &e);
+	coord_send(s, &e);
+	free(parts);
 	return true;
 }
 
@@ -312,23 +333,21 @@ step_message(struct coord_scenario *s, const struct scn_line *line)
 	struct weir_coord_event e = { .kind = WEIR_COORD_BARRIER };
 	bool decline = strcmp(line->words[0], "decline") == 0;
 
-	if (!one_task(s, line->words[1], &e.message.from))
+	if (!one_task(s, line->words[1], &e.message.from) ||
+	    !scn_u64(line->words[2], UINT64_MAX, &e.message.id))
 		return false;
 	e.message.job = s->cfg.job;
-	e.message.id = strtoull(line->words[2], NULL, 10);
 	if (strcmp(line->words[0], "rpc-failed") == 0)
 		e.kind = WEIR_COORD_RPC_FAILED;
 	if (decline) {
-		if (line->word_cnt < 4)
-			return false;
 		e.kind = WEIR_COORD_DECLINE;
 		e.reason = weir_reason_parse(line->words[3]);
-		if (line->word_cnt > 4)
-			e.message.job++;
+		e.message.job += line->word_cnt > 4;
 	}
-	if (decline && e.reason == WEIR_REASON_NONE)
+	if (decline && (e.reason == WEIR_REASON_NONE ||
+			(line->word_cnt > 4 && strcmp(line->words[4], "job=other") != 0)))
 		return false;
-	send(s, &e);
+	coord_send(s, &e);
 	return true;
 }
 
@@ -346,7 +365,7 @@ step_send(struct coord_scenario *s, const struct scn_line *line)
 	e.opevent.opcoord = (uint32_t)which;
 	e.opevent.task = task.task;
 	e.opevent.event = scn_number(&s->names, line->words[3]);
-	send(s, &e);
+	coord_send(s, &e);
 	return true;
 }
 
@@ -358,7 +377,7 @@ step_event(struct coord_scenario *s, const struct scn_line *line)
 	if (strcmp(line->words[0], "event-lost") == 0)
 		e.kind = WEIR_COORD_OPEVENT_LOST;
 	e.opevent.event = scn_number(&s->names, line->words[1]);
-	send(s, &e);
+	coord_send(s, &e);
 	return true;
 }
 
@@ -372,7 +391,9 @@ step_backlog(struct coord_scenario *s, const struct scn_line *line)
 		return false;
 	e.backlog.opcoord = (uint32_t)which;
 	e.backlog.on = strcmp(line->words[2], "on") == 0;
-	send(s, &e);
+	if (!e.backlog.on && strcmp(line->words[2], "off") != 0)
+		return false;
+	coord_send(s, &e);
 	return true;
 }
 
@@ -384,7 +405,7 @@ step_job(struct coord_scenario *s, const struct scn_line *line)
 	int state = coord_job_state(line->words[1]);
 
 	if (state >= 0)
-		send_job(s, (enum weir_coord_job_state)state);
+		coord_send_job(s, (enum weir_coord_job_state)state);
 	return state >= 0;
 }
 
@@ -395,7 +416,9 @@ step_scheduler(struct coord_scenario *s, const struct scn_line *line)
 
 	if (strcmp(line->words[1], "start") == 0)
 		e.kind = WEIR_COORD_SCHEDULER_START;
-	send(s, &e);
+	else if (strcmp(line->words[1], "stop") != 0)
+		return false;
+	coord_send(s, &e);
 	return true;
 }
 
@@ -404,11 +427,10 @@ step_abort(struct coord_scenario *s, const struct scn_line *line)
 {
 	struct weir_coord_event e = { .kind = WEIR_COORD_ABORT };
 
-	e.message.id = strtoull(line->words[1], NULL, 10);
 	e.reason = weir_reason_parse(line->words[2]);
-	if (e.reason == WEIR_REASON_NONE)
+	if (e.reason == WEIR_REASON_NONE || !scn_u64(line->words[1], UINT64_MAX, &e.message.id))
 		return false;
-	send(s, &e);
+	coord_send(s, &e);
 	return true;
 }
 
@@ -418,7 +440,7 @@ step_shutdown(struct coord_scenario *s, const struct scn_line *line)
 	struct weir_coord_event e = { .kind = WEIR_COORD_SHUTDOWN };
 
 	(void)line;
-	send(s, &e);
+	coord_send(s, &e);
 	return true;
 }
 
@@ -431,18 +453,30 @@ by_task(const void *a, const void *b)
 	return x->task < y->task ? -1 : x->task > y->task;
 }
 
-/* The tasks of all words, in graph order. */
+/* The tasks of all words, in graph order, each once; NULL if a word names none. */
 static struct weir_attempt *
 named_tasks(const struct coord_scenario *s, const struct scn_line *line, uint32_t *cnt)
 {
 	struct weir_attempt *list =
 		calloc((size_t)(s->task_cnt + 1) * line->word_cnt, sizeof(*list));
+	uint32_t all = 0;
 
 	WEIR_ASSERT(list != NULL);
 	*cnt = 0;
-	for (uint32_t i = 1; i < line->word_cnt; i++)
-		*cnt += coord_tasks(s, line->words[i], s->c->attempts, &list[*cnt]);
-	qsort(list, *cnt, sizeof(*list), by_task);
+	for (uint32_t i = 1; i < line->word_cnt; i++) {
+		uint32_t named = coord_tasks(s, line->words[i], s->c->attempts, &list[all]);
+
+		if (named == 0) {
+			free(list);
+			return NULL;
+		}
+		all += named;
+	}
+	qsort(list, all, sizeof(*list), by_task);
+	for (uint32_t i = 0; i < all; i++) {
+		if (*cnt == 0 || list[*cnt - 1].task != list[i].task)
+			list[(*cnt)++] = list[i];
+	}
 	return list;
 }
 
@@ -453,137 +487,13 @@ step_restart(struct coord_scenario *s, const struct scn_line *line)
 	uint32_t cnt;
 	struct weir_attempt *list = named_tasks(s, line, &cnt);
 
+	if (list == NULL)
+		return false;
 	for (uint32_t i = 0; restart && i < cnt; i++)
 		list[i].attempt++;
-	send_tasks(s, restart ? WEIR_COORD_RESTART : WEIR_COORD_RESTORE, list, cnt,
-		   WEIR_COORD_TASK_CREATED);
+	coord_send_tasks(s, restart ? WEIR_COORD_RESTART : WEIR_COORD_RESTORE, list, cnt,
+			 WEIR_COORD_TASK_CREATED);
 	free(list);
-	return true;
-}
-
-/* ---- start and crash ------------------------------------------------------------------------- */
-
-struct start {
-	struct weir_coord_event e;
-	struct weir_part parts[SCN_WORDS_MAX];
-	struct weir_hook_snapshot hooks[COORD_NAMES_MAX];
-	struct scn_text unknown; /* hooks that the job does not have */
-};
-
-static void
-read_hook(struct coord_scenario *s, struct start *start, const char *word)
-{
-	const char *is = strchr(word, '=');
-	char name[64];
-	int which;
-
-	snprintf(name, sizeof(name), "%.*s", is == NULL ? (int)strlen(word) : (int)(is - word),
-		 word);
-	which = coord_index(s->hook_names, s->cfg.hook_cnt, name);
-	if (which < 0) {
-		start->e.start.unknown_hook_cnt++;
-		scn_text_add(&start->unknown, " hook:%s", name);
-		return;
-	}
-	start->hooks[which].has_state = is != NULL;
-	if (is != NULL)
-		start->hooks[which].state = scn_number(&s->names, is + 1);
-}
-
-static bool
-read_start(struct coord_scenario *s, const struct scn_line *line, struct start *start)
-{
-	struct weir_snapshot *snap = &start->e.start.snapshot;
-
-	snap->id = strtoull(line->words[1], NULL, 10);
-	snap->claimed = strcmp(line->words[2], "claim") == 0;
-	if (!kind_of(line->words[3], &snap->kind))
-		return false;
-	for (uint32_t i = 4; i < line->word_cnt; i++) {
-		if (strcmp(line->words[i], "allow-non-restored") == 0)
-			start->e.start.allow_non_restored = true;
-		else if (strncmp(line->words[i], "hook:", 5) == 0)
-			read_hook(s, start, line->words[i] + 5);
-		else
-			read_part(s, line->words[i], &start->parts[snap->part_cnt++]);
-	}
-	snap->parts = start->parts;
-	snap->hooks = start->hooks;
-	snap->hook_cnt = s->cfg.hook_cnt;
-	return true;
-}
-
-static bool
-step_start_from(struct coord_scenario *s, const struct scn_line *line)
-{
-	struct start start = { .e.kind = WEIR_COORD_START_FROM };
-	struct weir_coord_updates updates;
-	bool ok;
-
-	scn_text_reset(&start.unknown);
-	ok = read_start(s, line, &start);
-	if (ok) {
-		updates = weir_coordinator_step(s->c, &start.e, s->now);
-		if (updates.cnt == 1 && updates.list[0].kind == WEIR_COORD_DO_RESTORE_FAILED)
-			scn_text_add(&s->out, "restore-failed%s\n", start.unknown.at);
-		else
-			coord_print(s, &updates);
-	}
-	free(start.unknown.at);
-	return ok;
-}
-
-static struct weir_snapshot *
-flatten(const struct weir_snapshot_list *l)
-{
-	struct weir_snapshot *list = calloc(l->cnt + 1, sizeof(*list));
-
-	WEIR_ASSERT(list != NULL);
-	for (uint32_t i = 0; i < l->cnt; i++)
-		list[i] = *l->list[i];
-	return list;
-}
-
-/* What a new process finds: the store, the savepoints and the counter. */
-static void
-recover_from(struct coord_scenario *s, struct weir_coordinator *old)
-{
-	struct weir_coord_event e = { .kind = WEIR_COORD_RECOVER };
-	struct weir_snapshot *completed = flatten(&old->store.completed);
-	struct weir_snapshot *savepoints = flatten(&old->store.savepoints);
-
-	e.recover.next_id = old->next_id;
-	e.recover.completed = completed;
-	e.recover.completed_cnt = old->store.completed.cnt;
-	e.recover.savepoints = savepoints;
-	e.recover.savepoint_cnt = old->store.savepoints.cnt;
-	send(s, &e);
-	free(completed);
-	free(savepoints);
-}
-
-static bool
-step_crash(struct coord_scenario *s, const struct scn_line *line)
-{
-	struct weir_coordinator *old = s->c;
-	struct weir_attempt *list = task_list(s);
-	uint32_t cnt = coord_tasks(s, "*", old->attempts, list);
-
-	(void)line;
-	s->c = weir_coordinator_create(&s->cfg);
-	s->timer_base = s->timer_cnt;
-	recover_from(s, old);
-	weir_coordinator_destroy(old);
-	for (uint32_t i = 0; i < cnt; i++)
-		list[i].attempt++;
-	send_tasks(s, WEIR_COORD_RESTART, list, cnt, WEIR_COORD_TASK_CREATED);
-	free(list);
-	send_job(s, WEIR_COORD_JOB_RESTARTING);
-	for (uint32_t i = 0; i < s->promise_cnt; i++) {
-		if (s->promises[i].open)
-			snprintf(s->promises[i].answer, sizeof(s->promises[i].answer), "lost");
-		s->promises[i].open = false;
-	}
 	return true;
 }
 
@@ -594,53 +504,80 @@ fire_due(struct coord_scenario *s)
 {
 	struct weir_coord_event e = { .kind = WEIR_COORD_TICK };
 
-	send(s, &e);
+	coord_send(s, &e);
 }
 
-static void
-advance(struct coord_scenario *s, int64_t by)
+static bool
+advance(struct coord_scenario *s, int64_t target)
 {
-	int64_t target = s->now + by;
+	uint32_t firings = 0;
 	int64_t due;
 
 	while ((due = weir_coordinator_next_due(s->c)) <= target) {
+		if (firings++ == COORD_FIRINGS_MAX)
+			return false;
 		s->now = due > s->now ? due : s->now;
 		fire_due(s);
 	}
 	s->now = target;
+	return true;
+}
+
+/* +N and !N */
+static bool
+step_clock(struct coord_scenario *s, const struct scn_line *line)
+{
+	int64_t by;
+
+	if (line->word_cnt != 1 || !scn_time(line->words[0] + 1, &by) ||
+	    s->now + by > INT64_MAX / 32)
+		return false;
+	if (line->words[0][0] == '+')
+		return advance(s, s->now + by);
+	s->now += by;
+	return true;
+}
+
+static bool
+step_fire(struct coord_scenario *s, const struct scn_line *line)
+{
+	(void)line;
+	fire_due(s);
+	return true;
 }
 
 static const struct step steps[] = {
-	{ "checkpoint", 2, step_request },
-	{ "periodic", 2, step_request },
-	{ "savepoint", 2, step_request },
-	{ "suspend", 2, step_request },
-	{ "drain", 2, step_request },
-	{ "stop", 3, step_stop },
-	{ "plan", 2, step_plain_answer },
-	{ "id", 2, step_plain_answer },
-	{ "storage", 3, step_id_answer },
-	{ "finalized", 3, step_id_answer },
-	{ "coord", 4, step_named_answer },
-	{ "hook", 4, step_named_answer },
-	{ "deleted", 2, step_deleted },
-	{ "ack", 3, step_ack },
-	{ "decline", 4, step_message },
-	{ "rpc-failed", 3, step_message },
-	{ "barrier", 3, step_message },
-	{ "send", 4, step_send },
-	{ "event-acked", 2, step_event },
-	{ "event-lost", 2, step_event },
-	{ "backlog", 3, step_backlog },
-	{ "task", 3, apply_state },
-	{ "job", 2, step_job },
-	{ "scheduler", 2, step_scheduler },
-	{ "abort", 3, step_abort },
-	{ "shutdown", 1, step_shutdown },
-	{ "restart", 2, step_restart },
-	{ "restore", 2, step_restart },
-	{ "start-from", 4, step_start_from },
-	{ "crash", 1, step_crash },
+	{ "checkpoint", 2, 3, step_request },
+	{ "periodic", 2, 2, step_request },
+	{ "savepoint", 2, 0, step_request },
+	{ "suspend", 2, 2, step_request },
+	{ "drain", 2, 2, step_request },
+	{ "stop", 3, 3, step_stop },
+	{ "plan", 2, 3, step_plain_answer },
+	{ "id", 2, 3, step_plain_answer },
+	{ "storage", 3, 4, step_id_answer },
+	{ "finalized", 3, 3, step_id_answer },
+	{ "coord", 4, 5, step_named_answer },
+	{ "hook", 4, 5, step_named_answer },
+	{ "deleted", 2, 2, step_deleted },
+	{ "ack", 3, 0, step_ack },
+	{ "decline", 4, 5, step_message },
+	{ "rpc-failed", 3, 3, step_message },
+	{ "barrier", 3, 3, step_message },
+	{ "send", 4, 4, step_send },
+	{ "event-acked", 2, 2, step_event },
+	{ "event-lost", 2, 2, step_event },
+	{ "backlog", 3, 3, step_backlog },
+	{ "task", 3, 3, apply_state },
+	{ "job", 2, 2, step_job },
+	{ "scheduler", 2, 2, step_scheduler },
+	{ "abort", 3, 3, step_abort },
+	{ "shutdown", 1, 1, step_shutdown },
+	{ "restart", 2, 0, step_restart },
+	{ "restore", 2, 0, step_restart },
+	{ "start-from", 4, 0, coord_step_start_from },
+	{ "crash", 1, 1, coord_step_crash },
+	{ "fire", 1, 1, step_fire },
 };
 
 bool
@@ -649,20 +586,11 @@ coord_step(struct coord_scenario *s, const struct scn_line *line)
 	const char *word = line->words[0];
 
 	s->step = line;
-	if (word[0] == '+') {
-		advance(s, strtoll(word + 1, NULL, 10));
-		return true;
-	}
-	if (word[0] == '!') {
-		s->now += strtoll(word + 1, NULL, 10);
-		return true;
-	}
-	if (strcmp(word, "fire") == 0) {
-		fire_due(s);
-		return true;
-	}
+	if (word[0] == '+' || word[0] == '!')
+		return step_clock(s, line);
 	for (uint32_t i = 0; i < WEIR_ARRAY_CNT(steps); i++) {
-		if (strcmp(steps[i].word, word) == 0 && line->word_cnt >= steps[i].words_min)
+		if (strcmp(steps[i].word, word) == 0 && line->word_cnt >= steps[i].words_min &&
+		    (steps[i].words_max == 0 || line->word_cnt <= steps[i].words_max))
 			return steps[i].run(s, line);
 	}
 	return false;

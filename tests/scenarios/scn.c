@@ -85,49 +85,103 @@ scn_deviation(const struct scn_file *f, uint32_t line, const char *id, const cha
 	printf("%s:%u: [%s] expected %s, got %s\n", f->path, line, id, expected, got);
 }
 
-/* Cut off the comment: a `#` at the start or after a blank. */
-static void
-strip(char *text)
+bool
+scn_u64(const char *word, uint64_t max, uint64_t *value)
 {
-	size_t len;
+	uint64_t n = 0;
 
-	for (char *p = text; *p != '\0'; p++) {
-		if (*p == '#' && (p == text || p[-1] == ' ' || p[-1] == '\t')) {
-			*p = '\0';
-			break;
-		}
+	if (*word == '\0')
+		return false;
+	for (; *word != '\0'; word++) {
+		uint64_t digit = (uint64_t)(*word - '0');
+
+		if (*word < '0' || *word > '9' || digit > max || n > (max - digit) / 10)
+			return false;
+		n = 10 * n + digit;
 	}
-	len = strlen(text);
-	while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL)
-		text[--len] = '\0';
+	*value = n;
+	return true;
 }
 
+bool
+scn_u32(const char *word, uint32_t min, uint32_t max, uint32_t *value)
+{
+	uint64_t n;
+
+	if (!scn_u64(word, max, &n) || n < min)
+		return false;
+	*value = (uint32_t)n;
+	return true;
+}
+
+bool
+scn_time(const char *word, int64_t *value)
+{
+	uint64_t n;
+
+	if (!scn_u64(word, INT64_MAX / 64, &n))
+		return false;
+	*value = (int64_t)n;
+	return true;
+}
+
+/* Cut the words of line->copy apart, up to a comment: a `#` at the start or after a blank. */
 static void
 split(struct scn_line *line)
 {
+	struct scn_text text = { 0 };
+	uint32_t cap = 0;
 	char *save;
 
-	line->copy = strdup(line->text);
-	WEIR_ASSERT(line->copy != NULL);
-	for (char *w = strtok_r(line->copy, " \t", &save); w != NULL;
-	     w = strtok_r(NULL, " \t", &save)) {
-		WEIR_ASSERT(line->word_cnt < SCN_WORDS_MAX);
+	scn_text_reset(&text);
+	for (char *w = strtok_r(line->copy, " \t\r\n", &save); w != NULL && *w != '#';
+	     w = strtok_r(NULL, " \t\r\n", &save)) {
+		if (line->word_cnt == cap) {
+			cap = cap == 0 ? 8 : 2 * cap;
+			line->words = realloc(line->words, cap * sizeof(*line->words));
+			WEIR_ASSERT(line->words != NULL);
+		}
+		scn_text_add(&text, "%s%s", line->word_cnt > 0 ? " " : "", w);
 		line->words[line->word_cnt++] = w;
 	}
+	line->text = text.at;
+}
+
+static void
+free_line(struct scn_line *line)
+{
+	free(line->text);
+	free(line->copy);
+	free(line->words);
 }
 
 static void
 add_line(struct scn_file *f, uint32_t *cap, uint32_t number, const char *text)
 {
+	struct scn_line line = { .number = number, .copy = strdup(text) };
+
+	WEIR_ASSERT(line.copy != NULL);
+	split(&line);
+	if (line.word_cnt == 0) {
+		free_line(&line);
+		return;
+	}
 	if (f->cnt == *cap) {
 		*cap = *cap == 0 ? 64 : 2 * *cap;
 		f->lines = realloc(f->lines, *cap * sizeof(*f->lines));
 		WEIR_ASSERT(f->lines != NULL);
 	}
-	f->lines[f->cnt] = (struct scn_line){ .number = number, .text = strdup(text) };
-	WEIR_ASSERT(f->lines[f->cnt].text != NULL);
-	split(&f->lines[f->cnt]);
-	f->cnt++;
+	f->lines[f->cnt++] = line;
+}
+
+/* A byte 0 would hide the rest of its line. */
+static void
+show_zeros(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\0')
+			text[i] = '?';
+	}
 }
 
 int
@@ -138,26 +192,29 @@ scn_read(struct scn_file *f)
 	uint32_t cap = 0;
 	size_t size = 0;
 	char *text = NULL;
+	ssize_t len;
+	int failed;
 
-	if (in == NULL)
+	if (in == NULL) {
+		perror(f->path);
 		return -1;
-	while (getline(&text, &size, in) >= 0) {
-		number++;
-		strip(text);
-		if (text[strspn(text, " \t")] != '\0')
-			add_line(f, &cap, number, text + strspn(text, " \t"));
 	}
+	while ((len = getline(&text, &size, in)) >= 0) {
+		show_zeros(text, (size_t)len);
+		add_line(f, &cap, ++number, text);
+	}
+	failed = ferror(in);
+	if (failed)
+		perror(f->path);
 	free(text);
 	fclose(in);
-	return 0;
+	return failed ? -1 : 0;
 }
 
 void
 scn_free(struct scn_file *f)
 {
-	for (uint32_t i = 0; i < f->cnt; i++) {
-		free(f->lines[i].text);
-		free(f->lines[i].copy);
-	}
+	for (uint32_t i = 0; i < f->cnt; i++)
+		free_line(&f->lines[i]);
 	free(f->lines);
 }

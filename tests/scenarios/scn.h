@@ -8,13 +8,11 @@
 
 #include "engine/base/base.h"
 
-#define SCN_WORDS_MAX 128
-
 struct scn_line {
 	uint32_t number; /* in the file, from 1 */
-	char *text;	 /* without comment and blanks at the ends */
+	char *text;	 /* the words with single blanks between, without comment */
 	char *copy;	 /* what the words point into */
-	char *words[SCN_WORDS_MAX];
+	char **words;
 	uint32_t word_cnt;
 };
 
@@ -46,13 +44,19 @@ uint64_t scn_number(struct scn_names *n, const char *name);
 const char *scn_name(const struct scn_names *n, uint64_t number);
 void scn_names_fini(struct scn_names *n);
 
+/* The whole word as a decimal number up to max; false if it is none. */
+bool scn_u64(const char *word, uint64_t max, uint64_t *value) WEIR_MUST_USE;
+bool scn_u32(const char *word, uint32_t min, uint32_t max, uint32_t *value) WEIR_MUST_USE;
+/* Times: small enough that sums of some stay numbers. */
+bool scn_time(const char *word, int64_t *value) WEIR_MUST_USE;
+
 /* Sort texts (as names are sorted in a scenario). */
 void scn_sort(const char **texts, uint32_t cnt);
 
 void scn_deviation(const struct scn_file *f, uint32_t line, const char *id, const char *expected,
 		   const char *got);
 
-/* Read the file at f->path; -1 if that is not possible. Then free it. */
+/* Read the file at f->path; -1 if that is not possible (reported). Then free it. */
 int scn_read(struct scn_file *f);
 void scn_free(struct scn_file *f);
 
