@@ -25,6 +25,7 @@
 #define SLEEP_MAX_NS  1000000
 #define SLEEP_BUSY_NS 100000 /* while a checkpoint or the like is under way */
 #define BUSY_FOR_NS   5000000
+#define STUCK_NS      1000000000
 
 /* ---- callbacks of the master ---- */
 
@@ -155,6 +156,7 @@ make_runtime(struct weir_attempt_run *a, struct weir_error *err)
 		.latency = cfg->job_latency,
 		.at_least_once = cfg->checkpoint_mode == WEIR_CFG_MODE_AT_LEAST_ONCE,
 		.linger_ns = cfg->exchange_linger,
+		.sync_timeout_ns = cfg->checkpoint_sync_timeout,
 		.segment_max = WEIR_HOST_SEGMENTS_MAX,
 		.recovery = a->recovery,
 		.splits = a->splits,
@@ -379,23 +381,31 @@ control_loop(struct weir_attempt_run *a, struct weir_error *err)
 	}
 }
 
-static void
-stop_cores(struct weir_attempt_run *a)
+/* False: one of them does not come to the end of its turn; what it works with must stay. */
+static bool
+stop_cores(struct weir_attempt_run *a, int64_t patience_ns)
 {
+	const int64_t end_ns = weir_clock_now_ns() + patience_ns;
 	const struct weir_mail stop = { .kind = WEIR_MAIL_STOP };
 	struct weir_mail ignored;
+	bool late = false;
 
 	for (uint32_t c = 0; c < a->plan->core_cnt; c++)
-		while (!weir_mailbox_post(&a->rt->to_core[c], &stop))
+		while (!late && !weir_mailbox_post(&a->rt->to_core[c], &stop)) {
 			usleep(100);
+			late = weir_clock_now_ns() > end_ns;
+		}
 	/* A core may wait for room in its mailbox. */
 	for (uint32_t c = 0; c < a->plan->core_cnt; c++)
-		while (!weir_host_core_done(&a->host, c)) {
+		while (!late && !weir_host_core_done(&a->host, c)) {
 			while (weir_mailbox_take(&a->rt->from_core[c], &ignored))
 				;
 			usleep(50);
+			late = weir_clock_now_ns() > end_ns;
 		}
-	weir_host_join(&a->host);
+	if (!late)
+		weir_host_join(&a->host);
+	return !late;
 }
 
 /* Everything back, in the reverse order; file work has ended before the memory that it was for
@@ -445,7 +455,11 @@ weir_worker_main(struct weir_session *session, const struct weir_launch *launch,
 	if (rc == 0) {
 		weir_host_launch(&a->host, a->rt);
 		end = control_loop(a, &err);
-		stop_cores(a);
+		/* Whoever is well waits: a turn may be long. */
+		if (!stop_cores(a, end == WEIR_END_FAILED ? STUCK_NS : INT64_MAX / 2)) {
+			weir_worker_error(link, &err);
+			_exit(err.code); /* T23: nothing that this core uses may be taken away */
+		}
 		for (uint32_t i = 0; i < a->plan->subtask_cnt; i++)
 			weir_task_note_state(&a->rt->tasks[i]);
 		weir_worker_statistics(link, weir_attempt_statistics(a));

@@ -54,6 +54,12 @@ struct weir_core {
 				   in a simulation */
 	int64_t linger_ns;
 
+	/* T23: the synchronous part under way, if since is not 0. */
+	int64_t sync_timeout_ns;
+	_Atomic int64_t sync_since_ns;
+	_Atomic uint64_t sync_checkpoint;
+	_Atomic uint32_t sync_task;
+
 	/* Data file. */
 	const struct weir_snapshot_ops *snap;
 	struct weir_snap_writer *writer;

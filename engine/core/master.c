@@ -1,5 +1,7 @@
 #include "engine/core/master_priv.h"
 
+#include "engine/core/watchdog.h"
+
 #include <stdlib.h>
 
 #define MS	 1000000
@@ -547,6 +549,7 @@ bool
 weir_master_step(struct weir_master *m, int64_t now_ns, int64_t wall_ns)
 {
 	const struct weir_coord_event tick = { .kind = WEIR_COORD_TICK };
+	struct weir_error err;
 	bool any;
 
 	m->now_ns = now_ns;
@@ -555,6 +558,8 @@ weir_master_step(struct weir_master *m, int64_t now_ns, int64_t wall_ns)
 	any |= weir_master_take_mail(m);
 	any |= weir_master_step_chains(m);
 	any |= weir_master_step_hooks(m);
+	if (weir_watchdog_check(m->cfg.rt, now_ns, &err)) /* T23 */
+		weir_master_fail(m, &err);
 	if (m->coord != NULL && weir_master_due_ns(m) <= now_ns) {
 		weir_master_event(m, &tick);
 		any = true;

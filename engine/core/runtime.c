@@ -71,6 +71,7 @@ make_cores(struct weir_runtime *rt)
 		core->backend = d->backend(d->arg, c);
 		core->clock = d->clock;
 		core->linger_ns = rt->cfg.linger_ns;
+		core->sync_timeout_ns = rt->cfg.sync_timeout_ns;
 		core->snap = d->snap;
 		core->attempt = rt->cfg.attempt;
 		core->job_hash = rt->cfg.job_hash;

@@ -2,6 +2,7 @@
 #include "engine/core/task_priv.h"
 
 #include "engine/core/core.h"
+#include "engine/core/watchdog.h"
 
 static void
 finish_work(struct weir_task *t)
@@ -63,8 +64,8 @@ work_of(struct weir_task *t, struct weir_operator_ctx *c)
 }
 
 /* Go on until the work is done or an operator has more than fits. */
-void
-weir_task_work(struct weir_task *t)
+static void
+go_on(struct weir_task *t)
 {
 	while (t->work != WEIR_WORK_NONE) {
 		while (t->work_op < t->ctx_cnt) {
@@ -86,6 +87,20 @@ weir_task_work(struct weir_task *t)
 		if (t->work == WEIR_WORK_FLUSH || t->state == WEIR_TASK_FAILED)
 			return;
 	}
+}
+
+void
+weir_task_work(struct weir_task *t)
+{
+	const uint64_t id = t->trigger.id;
+
+	if (t->work != WEIR_WORK_FLUSH) {
+		go_on(t);
+		return;
+	}
+	weir_watchdog_begin(t);
+	go_on(t);
+	weir_watchdog_end(t, id);
 }
 
 void
