@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@
 #define SLEEP_BUSY_NS 100000 /* while a checkpoint or the like is under way */
 #define BUSY_FOR_NS   5000000
 #define STUCK_NS      1000000000
+#define SLACK_NS      1000ul /* of the sleeps above; the kernel's own is 50 us */
 
 /* ---- callbacks of the master ---- */
 
@@ -323,6 +325,16 @@ say_running(struct weir_attempt_run *a)
 	weir_worker_statistics(a->link, weir_attempt_statistics(a));
 }
 
+/* Cores acknowledge by mail, which wakes nobody: the control thread has to look. */
+static bool
+under_way(const struct weir_attempt_run *a)
+{
+	struct weir_master_counts n;
+
+	weir_master_counts(a->master, &n);
+	return n.triggered > n.completed + n.failed + n.aborted;
+}
+
 static void
 sleep_a_little(struct weir_attempt_run *a, int64_t now_ns, int64_t busy_ns)
 {
@@ -349,6 +361,7 @@ control_loop(struct weir_attempt_run *a, struct weir_error *err)
 	bool said = false;
 	enum weir_master_end end;
 
+	(void)prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	a->progress_last_ns = a->statistics_last_ns = busy_ns;
 	for (;;) {
 		const int64_t now = weir_clock_now_ns();
@@ -358,7 +371,7 @@ control_loop(struct weir_attempt_run *a, struct weir_error *err)
 		end = weir_master_ended(a->master, err);
 		if (end != WEIR_END_NOT_YET)
 			return end;
-		if (any)
+		if (any || under_way(a))
 			busy_ns = now;
 		if (!said && weir_master_running(a->master)) {
 			said = true;
