@@ -43,7 +43,7 @@ static const struct mode {
 	{ "unaligned", { "checkpoint.unaligned=true" }, 0, 50, 200 },
 };
 
-#define SINK_RATE 45000u
+#define SINK_RATE 25000u
 
 struct run {
 	const struct mode *mode;
