@@ -33,6 +33,7 @@ struct bench_def {
 	uint32_t cpus;		      /* threads that work */
 	uint32_t multiple;	      /* rows come in multiples of this */
 	uint32_t slices;	      /* runs of a side in a pair; median */
+	uint32_t warm_rows;	      /* per key, before a side's clock starts: tables have grown */
 	const struct bench_key *keys; /* ends with a NULL name */
 	int (*side)(const struct bench_args *args, struct weir_error *err);
 	/* A bench without a reference: run a setup, print its table, and to json (may be NULL) its
@@ -60,7 +61,8 @@ WEIR_MUST_USE int bench_setup_set(struct bench_setup *setup, const char *text,
 
 struct bench_args {
 	struct bench_setup setup;
-	uint64_t rows;
+	uint64_t rows; /* that are measured */
+	uint64_t warm; /* rows before them */
 	uint32_t cpus[2];
 };
 
@@ -69,7 +71,7 @@ const char *bench_arg_text(const struct bench_args *args, const char *key);
 
 /* Say "ready" and wait for the start line; what is measured comes after it. */
 WEIR_MUST_USE int bench_side_wait(struct weir_error *err);
-/* The result: rows and checksum in the seconds since the start. */
+/* The result: rows that were measured, checksum of all, seconds since the first of the measured. */
 void bench_side_print(uint64_t rows, uint64_t sum, double seconds);
 /* Run `--side NAME key=value…`; returns the exit code. */
 int bench_side_main(int argc, char **argv);
@@ -102,6 +104,7 @@ struct bench_work {
 	const struct bench_setup *setup;
 	uint32_t cpus[2];
 	uint64_t rows;
+	uint64_t warm; /* rows before the clock starts */
 	double seconds;
 };
 
@@ -134,7 +137,8 @@ struct bench_spread {
 
 struct bench_series {
 	struct bench_setup setup;
-	uint64_t rows; /* of each side in a pair */
+	uint64_t rows;	       /* of each side in a pair */
+	uint64_t warm_up_rows; /* before each of its runs, not measured */
 	uint32_t pair_cnt;
 	struct bench_pair pairs[2 * BENCH_PAIRS_MAX];
 	struct bench_spread ratio, weir, reference;

@@ -56,6 +56,8 @@ add_work(struct argv *argv, const struct bench_work *work)
 	for (uint32_t k = 0; setup->def->keys[k].name != NULL; k++)
 		add(argv, "%s=%s", setup->def->keys[k].name, setup->value[k]);
 	add(argv, "cpus=%u,%u", work->cpus[0], work->cpus[1]);
+	if (work->warm > 0)
+		add(argv, "warm=%llu", (unsigned long long)work->warm);
 	if (work->rows > 0)
 		add(argv, "rows=%llu", (unsigned long long)work->rows);
 	else

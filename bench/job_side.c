@@ -10,7 +10,8 @@
 
 /*
  * Benches whose weir half is a real job: `weir run` of bench/jobs, with its result on standard
- * output. The job measures itself from the first row on, so neither its start nor its end counts.
+ * output. The job measures itself from the first row behind the warm-up on, so neither its start
+ * nor its end counts.
  */
 
 extern char **environ;
@@ -127,8 +128,9 @@ measure(struct command *c, const struct bench_args *args, uint32_t streams, bool
 	char work[128];
 	int rc;
 
-	snprintf(work, sizeof(work), "keys=%s rows=%llu streams=%u combiner=%u",
-		 bench_arg_text(args, "keys"), (unsigned long long)args->rows, streams, combiner);
+	snprintf(work, sizeof(work), "keys=%s rows=%llu streams=%u combiner=%u warm=%llu",
+		 bench_arg_text(args, "keys"), (unsigned long long)(args->rows + args->warm),
+		 streams, combiner, (unsigned long long)args->warm);
 	if (setenv("WEIR_BENCH_JOB", work, 1) != 0)
 		return weir_fail(err, WEIR_ERR_FAILED, "no memory");
 	rc = bench_side_wait(err);
@@ -205,6 +207,7 @@ const struct bench_def bench_fused = {
 	.cpus = 1,
 	.multiple = 65536,
 	.slices = 1,
+	.warm_rows = 4,
 	.keys = fused_keys,
 	.side = fused_side,
 };
@@ -218,6 +221,7 @@ const struct bench_def bench_exchange = {
 	.cpus = 2,
 	.multiple = 65536,
 	.slices = 1,
+	.warm_rows = 4,
 	.keys = exchange_keys,
 	.side = exchange_side,
 };

@@ -46,7 +46,8 @@ json_setup(FILE *out, const struct bench_series *s)
 {
 	const struct bench_key *keys = s->setup.def->keys;
 
-	fprintf(out, "  \"setup\": {\"rows\": %llu", (unsigned long long)s->rows);
+	fprintf(out, "  \"setup\": {\"rows\": %llu, \"warm_up_rows\": %llu",
+		(unsigned long long)s->rows, (unsigned long long)s->warm_up_rows);
 	for (uint32_t k = 0; keys[k].name != NULL; k++)
 		fprintf(out, ", \"%s\": %s%s%s", keys[k].name, quote(&keys[k]), s->setup.value[k],
 			quote(&keys[k]));

@@ -51,6 +51,10 @@ parse(struct bench_args *args, const char *text, struct weir_error *err)
 		args->rows = strtoull(text + 5, NULL, 10);
 		return 0;
 	}
+	if (strncmp(text, "warm=", 5) == 0) {
+		args->warm = strtoull(text + 5, NULL, 10);
+		return 0;
+	}
 	return bench_setup_set(&args->setup, text, err);
 }
 

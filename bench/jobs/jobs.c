@@ -18,12 +18,13 @@ WEIR_TYPE(bench_result, WEIR_U64("rows"), WEIR_U64("sum"), WEIR_TIME("elapsed"))
 static struct {
 	uint64_t keys;
 	uint64_t rows; /* in all */
+	uint64_t warm; /* of them, before the clock starts */
 	uint64_t streams;
 	bool combiner; /* every key's sum once, at the end: only then may rows be added up before */
 	const struct bench_kernels *kernels;
 } work;
 
-/* When the first row was made; written once. */
+/* When the first row behind the warm-up was made; written once. */
 static _Atomic int64_t started_ns;
 
 static int64_t
@@ -41,6 +42,7 @@ struct reader {
 	uint64_t next;
 	uint64_t end;
 	uint64_t stream;
+	bool timed; /* the clock runs */
 };
 
 static int
@@ -61,18 +63,26 @@ gen_enumerate(const struct weir_params *params, uint32_t parallelism, struct wei
 	return rc;
 }
 
+/* The first of the readers to get here starts the clock for all. */
+static void
+clock_start(struct reader *r)
+{
+	int64_t unset = 0;
+
+	r->timed = true;
+	/* Relaxed: a number that orders nothing. */
+	atomic_compare_exchange_strong_explicit(&started_ns, &unset, now_ns(), memory_order_relaxed,
+						memory_order_relaxed);
+}
+
 static int
 gen_open(struct weir_reader_ctx *ctx, void *reader, const struct weir_split *split,
 	 const struct weir_position *position)
 {
 	struct reader *r = reader;
-	int64_t unset = 0;
 
 	(void)ctx;
-	*r = (struct reader){ position->word[0], split->end, split->word[0] };
-	/* Relaxed: a number that orders nothing. */
-	atomic_compare_exchange_strong_explicit(&started_ns, &unset, now_ns(), memory_order_relaxed,
-						memory_order_relaxed);
+	*r = (struct reader){ position->word[0], split->end, split->word[0], false };
 	return 0;
 }
 
@@ -87,6 +97,8 @@ gen_read(struct weir_reader_ctx *ctx, void *reader, struct weir_read *batch)
 					batch->col[PAD] };
 
 	(void)ctx;
+	if (WEIR_UNLIKELY(!r->timed && r->next >= work.warm / work.streams))
+		clock_start(r);
 	work.kernels->generate(&out, r->stream, r->next, work.keys, rows);
 	r->next += rows;
 	batch->rows = rows;
@@ -260,15 +272,17 @@ set_up(struct weir_job *job)
 	unsigned long long keys = 0;
 	unsigned long long rows = 0;
 	unsigned long long streams = 0;
+	unsigned long long warm = 0;
 	unsigned combiner = 0;
 
 	if (text == NULL ||
-	    sscanf(text, "keys=%llu rows=%llu streams=%llu combiner=%u", &keys, &rows, &streams,
-		   &combiner) != 4 ||
+	    sscanf(text, "keys=%llu rows=%llu streams=%llu combiner=%u warm=%llu", &keys, &rows,
+		   &streams, &combiner, &warm) < 4 ||
 	    keys == 0 || keys > UINT32_MAX || streams == 0 || rows % streams != 0)
 		return weir_param_fail(job, "name", "this job is for weir bench only");
 	work.keys = keys;
 	work.rows = rows;
+	work.warm = warm;
 	work.streams = streams;
 	work.combiner = combiner != 0;
 	work.kernels = bench_kernels_for(weir_isa());

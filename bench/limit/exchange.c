@@ -21,6 +21,7 @@ struct exchange {
 	const struct limit_opts *opts;
 	const struct variant *variant;
 	uint64_t rows; /* per generating core; 0: by time */
+	uint64_t warm; /* per generating core, before them */
 	double seconds;
 	struct core *core[2];
 };
@@ -69,9 +70,13 @@ generate(struct exchange *exchange, struct core *core)
 {
 	if (core->ended || !have_frame(exchange, core))
 		return false;
-	if (exchange->rows == 0 && core->sent % 16 == 0 &&
+	if (exchange->rows == 0 && core->timed && core->sent % 16 == 0 &&
 	    limit_now() - core->start >= exchange->seconds)
 		core->end = core->next;
+	if (!core->timed && core->next >= exchange->warm) {
+		core->timed = true;
+		core->start = limit_now();
+	}
 	core->ended = exchange->variant->fill[core->far](core);
 	send(exchange, core, core->ended);
 	return true;
@@ -107,7 +112,7 @@ prepare(struct exchange *exchange, struct core *core, unsigned me)
 	core->me = me;
 	core->keys = exchange->opts->keys;
 	core->far = core->keys > LIMIT_KEYS_NEAR;
-	core->end = exchange->rows != 0 ? exchange->rows : UINT64_MAX;
+	core->end = exchange->rows != 0 ? exchange->warm + exchange->rows : UINT64_MAX;
 	core->pos = CHUNK;
 	if (!exchange->opts->one_to_one)
 		table_init(&core->table, core->keys / 2, 2 * ROWS_GOLDEN);
@@ -131,7 +136,7 @@ core_main(void *arg, unsigned me)
 	prepare(exchange, core, me);
 	core->ended = exchange->opts->one_to_one && me == 1;
 	core->peer_ended = exchange->opts->one_to_one && me == 0;
-	core->start = pair_start();
+	core->began = pair_start();
 	while (!core->ended || !core->peer_ended) {
 		bool busy = generate(exchange, core);
 
@@ -162,6 +167,15 @@ release(struct exchange *exchange, unsigned i)
 	limit_free(exchange->empty[i]);
 }
 
+/* Until the first core had done its share of the warm-up. */
+static double
+warm_up_seconds(const struct exchange *exchange)
+{
+	const struct core *a = exchange->core[0], *b = exchange->core[1];
+
+	return (b->timed && b->start < a->start ? b->start : a->start) - a->began;
+}
+
 static struct limit_result
 run(const struct limit_opts *opts, const struct variant *variant, uint64_t rows, double seconds)
 {
@@ -170,15 +184,18 @@ run(const struct limit_opts *opts, const struct variant *variant, uint64_t rows,
 	struct limit_result result = { .name = variant->name };
 
 	exchange.rows = opts->one_to_one ? rows : rows / 2;
+	exchange.warm = opts->one_to_one ? opts->warm : opts->warm / 2;
 	for (unsigned i = 0; i < 2; i++) {
 		exchange.full[i] = pair_ring(sizeof(void *), RING_CNT);
 		exchange.empty[i] = pair_ring(sizeof(void *), RING_CNT);
 	}
-	result.seconds = pair_run(opts, halves, &exchange);
+	result.seconds = pair_run(opts, halves, &exchange) - warm_up_seconds(&exchange);
 	for (unsigned i = 0; i < 2; i++) {
+		const uint64_t next = exchange.core[i]->next;
+
 		result.sum += opts->sums_at_end ? sums_at_end(&exchange.core[i]->table)
 						: exchange.core[i]->sum;
-		result.rows += exchange.core[i]->next;
+		result.rows += next > exchange.warm ? next - exchange.warm : 0;
 		release(&exchange, i);
 	}
 	return result;
@@ -226,8 +243,8 @@ main(int argc, char **argv)
 	struct limit_opts opts;
 
 	limit_parse(&opts, argc, argv);
-	if (opts.rows % (2 * CHUNK) != 0)
-		limit_die(64, "rows", "expects a multiple of 512");
+	if (opts.rows % (2 * CHUNK) != 0 || opts.warm % (2 * CHUNK) != 0)
+		limit_die(64, "rows, warm", "expect multiples of 512");
 	result = run(&opts, choose(&opts), opts.rows, opts.seconds);
 	limit_print(&result);
 	return 0;

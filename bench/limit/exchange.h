@@ -37,7 +37,9 @@ struct core {
 	uint64_t sent;
 	uint64_t received;
 	int64_t watermark;
-	double start;
+	double began; /* everything */
+	double start; /* what is measured */
+	bool timed;   /* start is set */
 	struct frame *out;
 	struct frame *frames; /* FRAME_CNT, to be freed */
 	unsigned me;

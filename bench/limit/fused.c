@@ -216,21 +216,27 @@ static const struct variant {
 
 static struct work work;
 
-/* Do rows rows, a multiple of CHUNK, or as many as fit into seconds if rows is 0. */
+/* Do rows rows, or as many as fit into seconds if rows is 0, behind warm others; all are multiples
+ * of CHUNK. */
 static void
-run(const struct variant *variant, struct limit_result *result, uint64_t rows, double seconds)
+run(const struct variant *variant, struct limit_result *result, uint64_t warm, uint64_t rows,
+    double seconds)
 {
-	const double start = limit_now();
+	const uint64_t end = warm + rows;
 	uint64_t i = 0;
+	double start;
 
 	work.sum = 0;
+	for (; i < warm; i += CHUNK)
+		variant->chunk(&work, i);
+	start = limit_now();
 	do {
-		for (unsigned c = 0; c < 64 && (rows == 0 || i < rows); c++, i += CHUNK)
+		for (unsigned c = 0; c < 64 && (rows == 0 || i < end); c++, i += CHUNK)
 			variant->chunk(&work, i);
-	} while (rows == 0 ? limit_now() - start < seconds : i < rows);
+	} while (rows == 0 ? limit_now() - start < seconds : i < end);
 	if (variant->ahead)
 		drain(&work);
-	*result = (struct limit_result){ i, work.sum, limit_now() - start, variant->name };
+	*result = (struct limit_result){ i - warm, work.sum, limit_now() - start, variant->name };
 }
 
 static const struct variant *
@@ -243,7 +249,7 @@ calibrate(void)
 		for (unsigned v = 0; v < VARIANT_CNT; v++) {
 			struct limit_result result;
 
-			run(&variants[v], &result, 0, 0.02);
+			run(&variants[v], &result, 0, 0, 0.02);
 			if ((double)result.rows / result.seconds > rate[v])
 				rate[v] = (double)result.rows / result.seconds;
 		}
@@ -271,15 +277,15 @@ main(int argc, char **argv)
 	struct limit_opts opts;
 
 	limit_parse(&opts, argc, argv);
-	if (opts.rows % CHUNK != 0)
-		limit_die(64, "rows", "expects a multiple of 256");
+	if (opts.rows % CHUNK != 0 || opts.warm % CHUNK != 0)
+		limit_die(64, "rows, warm", "expect multiples of 256");
 	limit_pin(opts.cpus[0]);
 	work.keys = opts.keys;
 	table_init(&work.table, opts.keys, ROWS_GOLDEN);
 	variant = opts.variant != NULL ? find(opts.variant) : calibrate();
 	table_clear(&work.table);
 	limit_wait(&opts);
-	run(variant, &result, opts.rows, opts.seconds);
+	run(variant, &result, opts.warm, opts.rows, opts.seconds);
 	limit_print(&result);
 	return 0;
 }

@@ -61,6 +61,8 @@ parse_one(struct limit_opts *opts, char *arg)
 		opts->keys = number(arg, value);
 	else if (strcmp(arg, "rows") == 0)
 		opts->rows = number(arg, value);
+	else if (strcmp(arg, "warm") == 0)
+		opts->warm = number(arg, value);
 	else if (strcmp(arg, "seconds") == 0)
 		opts->seconds = strtod(value, NULL);
 	else if (strcmp(arg, "cpus") == 0)

@@ -6,8 +6,8 @@
  * one line of JSON at the end. They use no part of weir: they say how fast the work can be done.
  *
  * Arguments are key=value. `rows=N` does exactly N rows; without it the program runs for `seconds`
- * and reports how many it did. With `wait=1` it prints "ready" once its memory is touched and
- * starts when a line comes in on standard input.
+ * and reports how many it did. `warm=N` rows come first, so that tables have grown. With `wait=1`
+ * it prints "ready" once its memory is touched and starts when a line comes in on standard input.
  *
  * Threads: options are read-only once the work has started. Failure: a message and exit code 64
  * (usage), 70 (no memory, no thread); nothing is returned.
@@ -27,6 +27,7 @@
 struct limit_opts {
 	uint64_t keys;	  /* K, 1 to 2^32-1 */
 	uint64_t rows;	  /* 0: as many as fit into seconds */
+	uint64_t warm;	  /* rows before the first that is measured */
 	double seconds;	  /* of work, when rows is 0 */
 	unsigned cpus[2]; /* OS numbers; the second only where two threads work */
 	bool wait;
@@ -36,9 +37,9 @@ struct limit_opts {
 };
 
 struct limit_result {
-	uint64_t rows;	  /* that went in */
-	uint64_t sum;	  /* checksum over all returned sums, modulo 2^64 */
-	double seconds;	  /* from the first row to the last */
+	uint64_t rows;	  /* that were measured */
+	uint64_t sum;	  /* checksum over all returned sums, warm-up too, modulo 2^64 */
+	double seconds;	  /* from the first of these rows to the last */
 	const char *name; /* of the variant that ran */
 };
 
