@@ -10,6 +10,7 @@
 static void
 generate(const struct bench_rows *out, uint64_t stream, uint64_t first, uint64_t keys, uint32_t cnt)
 {
+	const struct bench_rows to = *out; /* in registers: the stores might write to *out */
 	const weir_lanes many = weir_lanes_all(keys);
 	const weir_lanes pad = weir_lanes_all(stream);
 	weir_lanes time = weir_lanes_count() + first;
@@ -19,10 +20,10 @@ generate(const struct bench_rows *out, uint64_t stream, uint64_t first, uint64_t
 		const weir_lanes r = weir_lanes_mix(z);
 		const weir_lanes key = weir_lanes_mul32(r >> 32, many) >> 32;
 
-		weir_lanes_store(out->key + i, key);
-		weir_lanes_store(out->value + i, (key & 7) + 1);
-		weir_lanes_store(out->time + i, time);
-		weir_lanes_store(out->pad + i, pad);
+		weir_lanes_store(to.key + i, key);
+		weir_lanes_store(to.value + i, (key & 7) + 1);
+		weir_lanes_store(to.time + i, time);
+		weir_lanes_store(to.pad + i, pad);
 		time += WEIR_LANES;
 		z += WEIR_LANES;
 	}

@@ -240,6 +240,25 @@ emit(struct weir_readers *r, int64_t now_ns)
 	return weir_out_emit(out);
 }
 
+/* Field by field: clearing the whole is a string instruction, which costs more than it clears. */
+static void
+batch_start(struct weir_read *b, const struct weir_out *out, uint32_t cap, int64_t now_ns)
+{
+	b->cap = cap;
+	b->demand = out->demand;
+	memcpy(b->col, out->own, sizeof(b->col));
+	b->heap = out->heap;
+	b->heap_cap = out->heap_cap;
+	b->now_ns = now_ns;
+	b->rows = 0;
+	b->heap_len = 0;
+	b->watermark_ns = WEIR_TIME_NONE;
+	b->bytes = 0;
+	memset(b->dropped, 0, sizeof(b->dropped));
+	b->truncated = 0;
+	b->end = false;
+}
+
 int
 weir_readers_read(struct weir_readers *r, int64_t now_ns, uint32_t *rows)
 {
@@ -259,13 +278,7 @@ weir_readers_read(struct weir_readers *r, int64_t now_ns, uint32_t *rows)
 	s = pick(r);
 	if (!s->open && (rc = open_reader(r, s)) != 0)
 		return rc;
-	*b = (struct weir_read){ .cap = cap,
-				 .demand = op->out.demand,
-				 .heap = op->out.heap,
-				 .heap_cap = op->out.heap_cap,
-				 .now_ns = now_ns,
-				 .watermark_ns = WEIR_TIME_NONE };
-	memcpy(b->col, op->out.own, sizeof(b->col));
+	batch_start(b, &op->out, cap, now_ns);
 	rc = r->connector->read(&r->ctx, s->memory, b);
 	if (rc != 0)
 		return rc;

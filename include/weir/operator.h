@@ -15,6 +15,8 @@
 #include <weir/state.h>
 #include <weir/type.h>
 
+#include <string.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -62,7 +64,13 @@ struct weir_out {
 static inline void
 weir_out_same(struct weir_out *out, const struct weir_batch *in)
 {
-	out->batch = *in;
+	/* By parts: a copy of the whole is a string instruction, which costs more than it moves. */
+	out->batch.rows = in->rows;
+	out->batch.selected = in->selected;
+	out->batch.sel = in->sel;
+	memcpy(out->batch.col, in->col, sizeof(in->col));
+	memcpy(out->batch.heap, in->heap, sizeof(in->heap));
+	out->batch.stamp_ns = in->stamp_ns;
 	out->heap_len = 0;
 }
 
