@@ -51,7 +51,7 @@ page_take(struct kstate *st)
 	if (page == NULL)
 		return NULL;
 	m = mem_meta(&st->be->mem, page);
-	block_clear(&st->l.geo[PAGE_ORDER], page, m);
+	block_clear(&st->l.page, page, m);
 	m->captured = st->snap.no;
 	return page;
 }
@@ -176,10 +176,6 @@ flat_grow(struct table *t, const struct spot *s, uint32_t need)
 	if (!worth_a_sweep(s->geo, &t->meta, need))
 		order++;
 	while (order < BLOCK_ORDERS && !share_fits(&st->l.geo[order], live, heap, need))
-		order++;
-	/* A block as large as a page is either well filled, and most look-ups miss their home slot,
-	 * or the next size is as good: 2,048 slots for 500 to 1,800 keys cost little. */
-	if (order == PAGE_ORDER)
 		order++;
 	t->flat = order < BLOCK_ORDERS ? block_take(st, order) : NULL;
 	/* Two pages in a row may not be there although two pages are. */

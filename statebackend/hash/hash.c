@@ -21,12 +21,12 @@ backend_of(const struct weir_backend *be)
 	return h;
 }
 
-static void
-geometry_set(struct layout *l, uint32_t order)
+static struct geometry
+geometry_of(const struct layout *l, uint32_t order, bool flat)
 {
 	const uint32_t per_group =
 		l->group_bytes + (l->mode == MODE_BYTES ? GROUP * HEAP_PER_SLOT : 0);
-	struct geometry *g = &l->geo[order];
+	struct geometry geo, *g = &geo;
 
 	g->bytes = 1u << (BLOCK_SHIFT + order);
 	g->group_cnt = g->bytes / per_group;
@@ -34,9 +34,15 @@ geometry_set(struct layout *l, uint32_t order)
 	    g->group_cnt * l->group_bytes > g->bytes - HEAP_MIN)
 		g->group_cnt = (g->bytes - HEAP_MIN) / l->group_bytes;
 	g->slot_cnt = g->group_cnt * GROUP;
-	/* Split at 0.875; a small block keeps one slot empty. */
-	g->used_max = g->slot_cnt - (g->slot_cnt + 7) / 8;
+	/* Split at 0.875; a small block keeps one slot empty. Between the very small, of which
+	 * there may be very many, and the largest, half is enough: fuller, many keys miss their
+	 * home slot, and a look-up takes up to twice the time. */
+	if (flat && order >= ROOMY_ORDER && order + 1 < BLOCK_ORDERS)
+		g->used_max = g->slot_cnt / 2;
+	else
+		g->used_max = g->slot_cnt - (g->slot_cnt + 7) / 8;
 	g->heap_from = l->mode == MODE_BYTES ? g->group_cnt * l->group_bytes : g->bytes;
+	return geo;
 }
 
 static void
@@ -65,7 +71,8 @@ layout_set(struct layout *l, const struct weir_kstate_spec *spec)
 				  ((weir_u128)1 << 64);
 	l->range_scale = scale >> 64 != 0 ? UINT64_MAX : (uint64_t)scale;
 	for (uint32_t o = 0; o < BLOCK_ORDERS; o++)
-		geometry_set(l, o);
+		l->geo[o] = geometry_of(l, o, true);
+	l->page = geometry_of(l, PAGE_ORDER, false);
 	while (l->order_min < PAGE_ORDER && l->geo[l->order_min].slot_cnt < GROUP)
 		l->order_min++;
 }

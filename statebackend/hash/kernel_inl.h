@@ -63,20 +63,40 @@ number_z(const struct view v, uint64_t number, const bool whole)
 	return whole ? hash : z + weir_mulhi(z, v.scale);
 }
 
-/* The home group of a block, and the home slot in it. */
+/* The home group of a block. */
 WEIR_INLINE uint64_t *
-home_group(const struct view v, uint8_t *block, uint64_t frac, uint64_t *slot, const bool line)
+home_group(const struct view v, uint8_t *block, uint64_t frac, const bool line)
 {
-	uint64_t idx;
+	uint64_t at;
+
+	if (line) /* byte offset as if entries were 16 bytes in a row */
+		at = (frac >> v.block_shift) & ~(uint64_t)(WEIR_LINE - 1);
+	else
+		at = weir_mulhi(frac, v.slot_cnt) / GROUP * v.group_bytes;
+	return (uint64_t *)(void *)(block + at);
+}
+
+/* The tag of the home slot. */
+WEIR_INLINE uint64_t *
+home_slot(const struct view v, uint8_t *block, uint64_t frac, const bool line)
+{
+	uint64_t at;
 
 	if (line) {
-		idx = frac >> v.block_shift; /* byte offset if entries were 16 bytes in a row */
-		*slot = idx >> 4 & 3;
-		return (uint64_t *)(void *)(block + (idx & ~63ull));
+		at = frac >> v.block_shift;
+		at = (at & ~(uint64_t)(WEIR_LINE - 1)) + (at >> 1 & 3 * sizeof(uint64_t));
+	} else {
+		at = weir_mulhi(frac, v.slot_cnt);
+		at = at / GROUP * v.group_bytes + at % GROUP * sizeof(uint64_t);
 	}
-	idx = weir_mulhi(frac, v.slot_cnt);
-	*slot = idx % GROUP;
-	return (uint64_t *)(void *)(block + idx / GROUP * v.group_bytes);
+	return (uint64_t *)(void *)(block + at);
+}
+
+/* The group that a slot of a line is in. */
+WEIR_INLINE uint64_t *
+line_of(uint64_t *tag)
+{
+	return (uint64_t *)((uintptr_t)tag & ~(uintptr_t)(WEIR_LINE - 1));
 }
 
 /* Payload of a slot of a group. */
@@ -154,7 +174,7 @@ near_insert(struct table *t, uint64_t *group, uint64_t tag)
 	uint64_t *payload;
 	uint32_t slot;
 
-	if (open == 0 || m->used >= st->l.geo[PAGE_ORDER].used_max)
+	if (open == 0 || m->used >= st->l.page.used_max)
 		return NULL;
 	slot = (uint32_t)__builtin_ctz(open);
 	m->used++;
@@ -188,7 +208,7 @@ far_row(const struct kernel_run *r, uint32_t i, uint64_t *group)
 	uint64_t *payload = NULL;
 
 	if (WEIR_LIKELY(tag > TAG_TOMB)) {
-		payload = near_payload(l, &l->geo[t->paged ? PAGE_ORDER : t->order], group, tag);
+		payload = near_payload(l, t->paged ? &l->page : &l->geo[t->order], group, tag);
 		if (payload == NULL && t->paged)
 			payload = near_insert(t, group, tag);
 	}
@@ -268,12 +288,13 @@ group_payload(const struct view v, uint64_t *group, uint64_t tag, const struct v
 }
 
 WEIR_INLINE uint64_t *
-slot_payload_at(const struct view v, uint64_t *group, uint64_t slot, uint64_t tag,
+slot_payload_at(const struct view v, uint64_t *home, uint64_t *group, uint64_t tag,
 		const struct variant k)
 {
-	return WEIR_LIKELY(group[slot] == tag && tag > TAG_TOMB)
-		       ? payload_of(group, slot, v.payload_bytes, k.line)
-		       : NULL;
+	if (WEIR_UNLIKELY(*home != tag || tag <= TAG_TOMB))
+		return NULL;
+	return k.line ? home + GROUP
+		      : payload_of(group, (uint64_t)(home - group), v.payload_bytes, false);
 }
 
 /* Rows done; *missed: those not at home. */
@@ -289,11 +310,12 @@ run_flat(const struct kernel_run *run, const struct view v, uint32_t *missed,
 	for (uint32_t i = 0; i < r.n; i++) {
 		const uint64_t number = row_number(&r, i, k.sel), tag = number + TAG_BIAS;
 		const uint64_t z = number_z(v, number, k.whole);
-		uint64_t slot, *payload, *group = home_group(v, v.flat, z, &slot, k.line);
+		uint64_t *payload, *home = home_slot(v, v.flat, z, k.line);
+		uint64_t *group = k.line ? line_of(home) : home_group(v, v.flat, z, k.line);
 
-		payload = k.home ? slot_payload_at(v, group, slot, tag, k)
+		payload = k.home ? slot_payload_at(v, home, group, tag, k)
 				 : group_payload(v, group, tag, k);
-		misses += group[slot] != tag;
+		misses += *home != tag;
 		if (WEIR_LIKELY(payload != NULL)) {
 			row_done(&r, i, payload, k);
 			continue;
@@ -317,16 +339,17 @@ page_stage(const struct kernel_run *run, const struct kernel_run r, const struct
 	const uint64_t z = number_z(v, row_number(&r, i, k.sel), k.whole);
 	const uint64_t *row = v.dir + (z >> v.dir_shift) * ROW_WORDS;
 	const uint64_t meta = row[ROW_META];
-	uint64_t frac, slot, *group;
+	uint64_t frac, *group;
 	const uint64_t page = mul_wide(z << (meta & 63), meta >> 8, &frac);
 	uint64_t word = row[page] ^ v.cur;
 
 	if (WEIR_UNLIKELY(word >> EPOCH_SHIFT != 0))
 		word = page_touch(run, i);
-	group = home_group(v, (uint8_t *)(uintptr_t)word, frac, &slot, k.line);
+	group = home_group(v, (uint8_t *)(uintptr_t)word, frac, k.line);
 	prefetch_write(group);
 	if (!k.line)
-		prefetch_write(payload_of(group, slot, v.payload_bytes, false));
+		prefetch_write(payload_of(group, weir_mulhi(frac, v.slot_cnt) % GROUP,
+					  v.payload_bytes, false));
 	return group;
 }
 

@@ -49,6 +49,7 @@
 #define TAG_BIAS_ODD   (TAG_BIAS + 2)
 #define BLOCK_ORDERS   8u /* 256 << order bytes */
 #define BLOCK_SHIFT    8u
+#define ROOMY_ORDER    3u /* flat blocks from 2 KiB on are filled by half */
 #define PAGE_ORDER     6u /* a page is a block of 16 KiB; a flat block may be twice that */
 #define ROW_WORDS      4u
 #define ROW_META       3u
@@ -85,7 +86,8 @@ struct layout {
 	uint64_t range_first;
 	uint32_t range_shift;
 	uint64_t range_scale; /* what the width lacks to a power of two, as a fraction of 2^64 */
-	struct geometry geo[BLOCK_ORDERS];
+	struct geometry geo[BLOCK_ORDERS]; /* flat blocks */
+	struct geometry page;		   /* pages of a directory */
 };
 
 WEIR_INLINE uint64_t

@@ -91,7 +91,7 @@ number_fill(const struct table *t, const struct source *src, const struct row_pl
 	struct kstate *st = state_of(t);
 	struct number_cut c = {
 		.l = &st->l,
-		.geo = &st->l.geo[PAGE_ORDER],
+		.geo = &st->l.page,
 		.bias = t->bias,
 		.prefix = plan->prefix,
 		.depth = plan->depth,
@@ -138,7 +138,7 @@ any_fits(const struct table *t, const struct source *src, const struct row_plan 
 		heap[sub] += block_key_room(l, k.len);
 	}
 	for (uint32_t i = 0; i < plan->n; i++)
-		fits = fits && share_fits(&l->geo[PAGE_ORDER], entries[i], heap[i], src->need);
+		fits = fits && share_fits(&l->page, entries[i], heap[i], src->need);
 	return fits;
 }
 

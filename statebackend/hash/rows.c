@@ -23,7 +23,7 @@ row_spot(const struct table *t, uint64_t *row, uint32_t sub)
 	const struct kstate *st = state_of(t);
 	struct spot s = {
 		.block = (uint8_t *)(uintptr_t)(row[sub] & ADDR_MASK),
-		.geo = &st->l.geo[PAGE_ORDER],
+		.geo = &st->l.page,
 		.word = &row[sub],
 	};
 
