@@ -155,6 +155,21 @@ event_take(const struct channel *ch, const struct weir_item *item)
 	return copy;
 }
 
+/*
+ * R1: what was restored ends here. A barrier that overtook it and closed the channel further behind
+ * goes on doing so.
+ */
+static void
+restored_close(struct channel *ch, uint32_t ord)
+{
+	if (ch->state & CH_CLOSED) {
+		ch->state |= CH_BEHIND;
+		ch->behind_ord = ch->closed_ord;
+	}
+	ch->state |= CH_CLOSED | CH_RESTORED;
+	ch->closed_ord = ord;
+}
+
 /* T5: an aligned barrier closes its channel before anyone looks at it, unless it is closed. */
 static void
 event_close(const struct weir_gate *gate, struct channel *ch, struct weir_burst *burst)
@@ -164,11 +179,11 @@ event_close(const struct weir_gate *gate, struct channel *ch, struct weir_burst 
 			     burst->event.barrier != WEIR_BARRIER_UNALIGNED;
 
 	burst->closed = false;
-	if (!aligned && item->kind != WEIR_ITEM_END_STATE)
+	if (item->kind == WEIR_ITEM_END_STATE)
+		restored_close(ch, item->ord);
+	if (!aligned || (ch->state & CH_CLOSED) || WEIR_PLANT(BARRIER_OPEN))
 		return;
-	if ((ch->state & CH_CLOSED) || WEIR_PLANT(BARRIER_OPEN))
-		return;
-	ch->state |= item->kind == WEIR_ITEM_END_STATE ? CH_CLOSED | CH_RESTORED : CH_CLOSED;
+	ch->state |= CH_CLOSED;
 	ch->closed_ord = item->ord;
 	burst->closed = true;
 }
@@ -663,16 +678,24 @@ weir_gate_open(struct weir_gate *gate, uint32_t channel)
 {
 	struct channel *ch = &gate->channels[channel];
 
+	ch->state &= ~(uint32_t)(CH_HELD | CH_BEHIND);
 	if (!(ch->state & CH_RESTORED))
-		ch->state &= ~(uint32_t)(CH_CLOSED | CH_HELD);
+		ch->state &= ~(uint32_t)CH_CLOSED;
 }
 
 void
 weir_gate_open_restored(struct weir_gate *gate)
 {
 	for (uint32_t c = 0; c < gate->channel_cnt; c++) {
-		gate->channels[c].state &= ~(uint32_t)CH_RESTORED;
-		weir_gate_open(gate, c);
+		struct channel *ch = &gate->channels[c];
+
+		if (!(ch->state & CH_RESTORED))
+			continue;
+		if (ch->state & CH_BEHIND)
+			ch->closed_ord = ch->behind_ord;
+		else
+			ch->state &= ~(uint32_t)CH_CLOSED;
+		ch->state &= ~(uint32_t)(CH_RESTORED | CH_BEHIND);
 	}
 }
 

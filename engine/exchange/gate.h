@@ -124,7 +124,7 @@ void weir_gate_open(struct weir_gate *gate, uint32_t channel);
 /* Open every channel but one (UINT32_MAX: all). */
 void weir_gate_open_all(struct weir_gate *gate, uint32_t except);
 
-/* Open the channels that END_STATE closed (R1). */
+/* Open the channels that END_STATE closed (R1), unless a barrier closed them too. */
 void weir_gate_open_restored(struct weir_gate *gate);
 
 /*

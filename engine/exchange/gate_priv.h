@@ -18,6 +18,7 @@ enum {
 	CH_KEEP = 1u << 6,     /* a capture runs */
 	CH_LIMIT = 1u << 7,    /* keep_last is known */
 	CH_RESTORED = 1u << 8, /* closed by END_STATE */
+	CH_BEHIND = 1u << 9,   /* CH_RESTORED: a barrier closed it too, at behind_ord */
 };
 
 struct moved {
@@ -34,6 +35,7 @@ struct channel {
 	uint32_t next_ord; /* number of the next item of the data lane, marks aside */
 	uint32_t next_seq;
 	uint32_t closed_ord;
+	uint32_t behind_ord;
 	uint32_t held_seq; /* CH_HELD: frames above it are not handed out either */
 	uint32_t ahead_head;
 	uint32_t ahead_cnt;

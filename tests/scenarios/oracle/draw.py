@@ -12,6 +12,7 @@ KINDS = {'aligned': ('b', 'b', 'b', 'sp'), 'at-least-once': ('b', 'b', 'b', 'sp'
 class Draw:
     def __init__(self, seed):
         self.r = random.Random(seed)
+        self.wild = self.pct(35)
         self.opt = self.options()
         self.task = scn.fresh(self.opt)
         self.lines = [f'scenario Z{seed} random, seed {seed}', 'theme fuzz'] + self.header()
@@ -21,7 +22,7 @@ class Draw:
         self.ended = [False] * self.opt.channels
         self.plan = self.ids()
         self.failed = False
-        self.stamped = set()
+        self.stamped, self.restored, self.reach = set(), set(), 0
 
     def pct(self, p):
         return self.r.random() * 100 < p
@@ -31,7 +32,7 @@ class Draw:
     def options(self):
         r, o = self.r, Options()
         o.mode = r.choice(('aligned', 'at-least-once', 'unaligned', 'alternating', 'alternating', 'alternating'))
-        o.channels = r.choice((1, 2, 2, 3, 3, 4, 5, 6))
+        o.channels = r.choice((1, 2, 2, 3, 3, 4, 5, 6) + ((13, 40) if self.wild else ()))
         if o.mode == 'alternating':
             p = r.choice((0, 50, 100))
             o.remote = {c for c in range(o.channels) if self.pct(p)}
@@ -66,9 +67,9 @@ class Draw:
         return h
 
     def ids(self):
-        cid = self.r.choice((0, 1, 2, 41))
+        cid = self.r.choice((0, 1, 2, 41) + ((2 ** 64 - 900, 2 ** 63 - 3) if self.wild else ()))
         out = []
-        for _ in range(self.r.choice((3, 6, 10, 60 if self.opt.mode == 'at-least-once' else 12))):
+        for _ in range(self.r.choice((3, 6, 10, 60 if self.opt.mode == 'at-least-once' else 12, 130 if self.wild else 5))):
             out.append(cid)
             cid += 1 if self.pct(80) else self.r.randint(2, 6)
         return out
@@ -81,7 +82,30 @@ class Draw:
             return 'sp' if kind == 'sp' else 'b'
         return self.r.choice(('tb', 'ub')) if kind == 'mixed' else kind
 
+    def any_item(self):
+        """In any order, again and again."""
+        chs = [c for c in range(self.opt.channels) if not self.ended[c]]
+        if not chs:
+            return None
+        ch, what = self.r.choice(chs), self.r.random() * 100
+        cid = self.r.choice(self.plan[:self.reach + 3])
+        self.reach += self.pct(12) and self.reach < len(self.plan)
+        if what < 45:
+            return self.data(ch)
+        if what < 85:
+            self.top[ch] = max(self.top[ch], cid)
+            return f'{self.barrier_kind(cid, ch)}{cid}@{ch}'
+        if what < 97:
+            return f'x{cid}@{ch}'
+        if what < 98.5 and ch not in self.restored:
+            self.restored.add(ch)
+            return f'eos@{ch}'
+        self.ended[ch] = True
+        return f'eop@{ch}'
+
     def item(self):
+        if self.wild:
+            return self.any_item()
         chs = [c for c in range(self.opt.channels) if not self.ended[c]]
         if not chs:
             return None
@@ -168,11 +192,13 @@ class Draw:
         near = max(self.task.handler.latest(), self.plan[0])
         a = near + self.r.choice((-1, 0, 1, 1, 2, 3))
         if a >= 0:
-            self.emit(f'notice {a}' if self.pct(80) else f'notice {a}..{a + self.r.randint(1, 4)}')
+            more = self.r.randint(1, 4) if not self.wild or self.pct(80) else self.r.choice((60, 129, 300))
+            if a + more < 2 ** 64:
+                self.emit(f'notice {a}' if self.pct(80) else f'notice {a}..{a + more}')
 
     def rpc(self):
-        """Only when no more barriers can be on their way."""
-        if not all(self.ended) or self.opt.mode == 'unaligned' and self.opt.forced:
+        """Only when no more barriers can be on their way, or anyhow."""
+        if not (all(self.ended) or self.wild):
             return
         kind = {'unaligned': 'ub', 'alternating': self.r.choice(('b', 'tb', 'ub'))}.get(self.opt.mode, 'b')
         if self.opt.forced:
@@ -187,6 +213,9 @@ class Draw:
 
     def recovery(self):
         """Every channel begins with what was restored."""
+        self.restored = set(range(self.opt.channels))
+        if self.wild and self.pct(60):  # the rest mixes with what comes
+            self.emit('hold')
         first = [f'd@{c}' for c in range(self.opt.channels) if self.pct(40)]
         self.r.shuffle(first)
         if first:
@@ -207,10 +236,12 @@ class Draw:
         if self.pct(12):
             self.recovery()
         steps = self.r.choice((4, 10, 25, 40))
+        if self.wild and self.pct(20):
+            steps = 150
         bad = self.r.randrange(steps) if self.pct(4) else -1
         for i in range(steps):
             what = self.r.random() * 100
-            if i == bad and not self.opt.forced:
+            if i == bad and (self.wild or not self.opt.forced):
                 self.gap()
             elif what < 60:
                 self.push()

@@ -3,10 +3,12 @@
 import re
 
 from gate import Item
+from output import Producer
 from task import Options, Task
 
 STEPS = {'push', 'hold', 'release', 'poll', 'drain', 'advance', 'skip', 'fire', 'stamp', 'notice', 'rpc', 'close'}
-STATES = {'blocked', 'pending', 'latest', 'open', 'remembered', 'keep', 'aligning', 'align'}
+OUT_STEPS = {'push', 'take', 'resume', 'timeout', 'abort-output', 'close'}
+STATES = {'blocked', 'pending', 'latest', 'open', 'remembered', 'keep', 'aligning', 'align', 'queue'}
 ITEM = re.compile(r'(?:d(?::(?P<label>[^@*/#]+))?|(?P<kind>b|sp|tb|ub|x|a)(?P<id>\d+)|(?P<end>eop|eos))@(?P<ch>\d+|\*)'
                   r'(?:\*(?P<n>\d+))?(?:/(?P<size>\d+))?(?:#(?P<seq>\d+))?$')
 
@@ -77,6 +79,8 @@ def items(text, opt):
 def step(task, w):
     """Carry out one step; what poll says that is wrong, or None."""
     opt, wrong = task.opt, None
+    if opt.mode == 'output':
+        return task.step(w, items)
     if w[0] == 'push':
         for text in w[1:]:
             for item, seq in items(text, opt):
@@ -103,7 +107,7 @@ def step(task, w):
         for cid in range(int(ends[0]), int(ends[-1]) + 1):
             task.notice(cid)
     elif w[0] == 'rpc':
-        m = re.match(r'(b|tb|ub)(\d+)$', w[1])
+        m = re.match(r'(b|sp|tb|ub)(\d+)$', w[1])
         task.rpc(m[1], int(m[2]))
     elif w[0] == 'close':
         task.close()
@@ -128,6 +132,8 @@ def poll(task, what):
 
 def state(task, w):
     """The line that is true now for a state line."""
+    if task.opt.mode == 'output':
+        return task.state(w)
     h = task.handler
     if w[0] == 'blocked':
         return 'blocked {' + ' '.join(str(c.idx) for c in task.gate.channels if c.is_closed()) + '}'
@@ -163,4 +169,8 @@ def events(task, start):
 
 
 def fresh(opt):
-    return Task(opt)
+    return Producer(opt) if opt.mode == 'output' else Task(opt)
+
+
+def steps(opt):
+    return OUT_STEPS if opt.mode == 'output' else STEPS

@@ -268,6 +268,34 @@ Test(gate, an_announced_barrier_is_taken_ahead_and_dropped_in_its_place)
 	weir_gate_destroy(gate);
 }
 
+/* R1 with T7: each of the two closes the channel, whichever is lifted first. */
+Test(gate, the_end_of_restored_frames_closes_before_a_barrier_taken_ahead)
+{
+	struct weir_gate *gate = gate_of(1, 0, false);
+	struct weir_gate_event barrier;
+
+	frames(0, 1);
+	mem_push_event(&channels[0], WEIR_ITEM_END_STATE, 0);
+	frames(0, 2);
+	mem_push_barrier(&channels[0], 5, WEIR_BARRIER_TIMEOUTABLE, 10);
+	frames(0, 1);
+	cr_assert_eq(weir_gate_poll_priority(gate, &burst), 1);
+	barrier = burst.event;
+	weir_gate_move(gate, 0, 4, 3, &barrier);
+	cr_assert_eq(weir_gate_poll_priority(gate, &burst), 1);
+	expect_frames(gate, 0, 1, 1);
+	expect_event(gate, 0, WEIR_ITEM_END_STATE);
+	expect_nothing(gate);
+	weir_gate_open_restored(gate); /* the barrier still closes it */
+	cr_assert(weir_gate_is_closed(gate, 0));
+	expect_frames(gate, 0, 2, 2);
+	expect_nothing(gate);
+	weir_gate_open(gate, 0);
+	cr_assert(!weir_gate_is_closed(gate, 0));
+	expect_frames(gate, 0, 4, 1);
+	weir_gate_destroy(gate);
+}
+
 Test(gate, a_barrier_met_in_its_place_is_not_taken_ahead_as_well)
 {
 	struct weir_gate *gate = gate_of(1, 0, false);
