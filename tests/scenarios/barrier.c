@@ -77,9 +77,10 @@ header_option(struct run *run)
 		return on_off;
 	}
 	if (strcmp(name, "timeout") == 0) {
-		const bool is_number = scn_u64(value, TIME_MAX_MS, &ms);
+		const bool is_number = scn_u64(value, UINT64_MAX, &ms);
 
-		h->timeout_ns = is_number ? (int64_t)ms * MS : WEIR_HANDLER_NEVER_NS;
+		h->timeout_ns =
+			is_number && ms <= TIME_MAX_MS ? (int64_t)ms * MS : WEIR_HANDLER_NEVER_NS;
 		return is_number || strcmp(value, "none") == 0;
 	}
 	if (strcmp(name, "size") == 0)

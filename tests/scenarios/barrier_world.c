@@ -510,7 +510,7 @@ world_drain(struct world *w)
 bool
 world_advance(struct world *w, int64_t ns)
 {
-	if (ns > INT64_MAX / 8 - w->now_ns)
+	if (ns > INT64_MAX / 2 - w->now_ns)
 		return false;
 	w->now_ns += ns;
 	return true;

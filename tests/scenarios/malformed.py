@@ -23,7 +23,7 @@ BAD = [  # text, line of the first deviation
     (COORD + 'begin\ntask a.0 ASLEEP\n', 6), (COORD + 'begin\ntask a.0 RUNNING now\n', 6), (COORD + 'begin\njob DONE\n', 6),
     (COORD + 'begin\nstorage 1 unknown\n', 6), (COORD + 'begin\nhook h 1 ok\n', 6), (COORD + 'begin\ndecline a.0 1 BORED\n', 6),
     (COORD + 'begin\nrestart a.0 b.7\n', 6), (COORD + 'begin\n? pending 1\n', 6), (COORD + 'begin\n? weather: fine\n', 6),
-    (COORD + 'begin\n? promise nobody: -\n', 6), (COORD + 'begin\n>illegal\n', 6), (COORD + 'begin\nplan ok\n', 6),
+    (COORD + 'begin\n>illegal\n', 6), (COORD + 'begin\nplan ok\n', 6),
     ('scenario x decider t\nbegin\nset moon=1\n', 3), ('scenario x failures t\nbegin\nfailed 1\n', 3),
     ('scenario x remap t\nvertex a old=1 new=0\nbegin\n', 2),
     ('scenario x t\nmode sideways\n', 2), ('scenario x t\nmode aligned\nchannels many\n', 3),

@@ -246,7 +246,7 @@ def show_content(c, cid):
         mine = {a[1]: states for a, states in acks.items() if a[0] == v}
         ended = {t[1] for t in done if t[0] == v}
         restored = {i for i, states in mine.items() if '!finished-on-restore' in states}
-        if len(ended) == par or len(restored) == par:
+        if len(ended | restored) == par:
             out.append(f'{v}({par})=finished')
         elif mine:
             subs = ['F' if i in ended else '?' if i not in mine else
