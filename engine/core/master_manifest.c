@@ -1,3 +1,4 @@
+#include "engine/base/plant.h"
 #include "engine/core/master_priv.h"
 #include "engine/core/subtask_blob.h"
 
@@ -79,11 +80,11 @@ put_splits(struct pool *pool, const struct weir_task_ack *a, struct weir_manifes
 }
 
 static void
-put_blob(struct pool *pool, const struct weir_task_ack *a, bool sink,
+put_blob(struct pool *pool, const struct weir_task_ack *a, uint32_t op, bool sink,
 	 const struct weir_passed_list *passed, struct weir_manifest_subtask *s)
 {
 	const uint32_t cnt = sink ? a->pending_cnt : 0;
-	struct weir_subtask_blob *b = take(pool, weir_subtask_blob_bytes(cnt, passed->cnt));
+	struct weir_subtask_blob *b = take(pool, weir_subtask_blob_bytes(cnt, passed->cnt + 1));
 	struct weir_passed *to = (void *)(b->pending + cnt);
 
 	b->version = WEIR_SUBTASK_BLOB_VERSION;
@@ -93,6 +94,9 @@ put_blob(struct pool *pool, const struct weir_task_ack *a, bool sink,
 	for (uint32_t i = 0; i < passed->cnt; i++)
 		if (passed->at[i].watermark_ns > s->watermark_ns)
 			to[b->passed_cnt++] = passed->at[i];
+	/* T26: a window that was firing has fired for these keys. */
+	if (a->op[op].fired.watermark_ns > s->watermark_ns && !WEIR_PLANT(FIRED_LOST))
+		to[b->passed_cnt++] = a->op[op].fired;
 	s->blob = (struct weir_blob){ b, weir_subtask_blob_bytes(cnt, b->passed_cnt) };
 }
 
@@ -227,7 +231,7 @@ put_subtask(struct weir_master *m, struct pool *pool, const struct weir_master_c
 		put_splits(pool, a, s);
 		s->rows_in = a->source_rows;
 	}
-	put_blob(pool, a, k + 1 == t->ctx_cnt && t->sink != NULL, &t->ctx[k]->passed, s);
+	put_blob(pool, a, k, k + 1 == t->ctx_cnt && t->sink != NULL, &t->ctx[k]->passed, s);
 	if (!s->finished) {
 		put_segments(m, pool, c, file_idx, op, subtask, s);
 		put_channels(m, pool, t, k == 0, op, a, s);

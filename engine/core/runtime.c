@@ -6,6 +6,7 @@
 #include "engine/core/runtime_priv.h"
 
 #define SCRATCH_HEAP 16384u
+#define SLICE_ROWS   4096u
 
 void *
 weir_runtime_take(struct weir_runtime *rt, size_t bytes)
@@ -270,7 +271,8 @@ make_operator(struct weir_runtime *rt, struct weir_task *t, uint32_t op, struct 
 					 .key = o->key,
 					 .in_type = o->in_type,
 					 .out_type = o->out_type,
-					 .watermark_ns = WEIR_TIME_NONE };
+					 .watermark_ns = WEIR_TIME_NONE,
+					 .fired = { .watermark_ns = WEIR_TIME_NONE } };
 	make_out(rt, c, op);
 	if (o->op.local_bytes > 0)
 		c->local = weir_runtime_take(rt, o->op.local_bytes);
@@ -388,6 +390,7 @@ make_task(struct weir_runtime *rt, uint32_t task_idx, uint32_t subtask, struct w
 	t->host.relieve = relieve;
 	t->host.job = rt->cfg.job_name;
 	t->host.attempt = rt->cfg.attempt;
+	t->host.slice_rows = rt->cfg.slice_rows > 0 ? rt->cfg.slice_rows : SLICE_ROWS;
 	t->event_base = t->number * WEIR_TASK_EVENTS;
 	t->events = rt->events + t->event_base;
 	for (uint32_t k = 0; k < pt->op_cnt; k++) {

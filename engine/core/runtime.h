@@ -45,7 +45,9 @@ struct weir_runtime_config {
 	bool at_least_once;
 	int64_t linger_ns;
 	int64_t sync_timeout_ns; /* T23; 0: no watchdog */
-	uint32_t segment_max;	 /* per data file */
+	/* Rows after which a firing goes on in a later turn (T26); 0: as measured best. */
+	uint32_t slice_rows;
+	uint32_t segment_max; /* per data file */
 	/* Frames in flight to start with; NULL: none. The driver's frames are so many more. */
 	struct weir_recovery *recovery;
 	/* Splits of each source operator, by operator of the plan; others NULL. */

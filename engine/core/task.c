@@ -59,6 +59,8 @@ weir_task_start(struct weir_task *t)
 
 		weir_task_send_event(t, WEIR_ITEM_END_DATA, &end);
 		t->state = WEIR_TASK_FINAL;
+	} else {
+		weir_task_watermark_resume(t);
 	}
 	return 0;
 }
@@ -135,7 +137,7 @@ weir_task_turn(struct weir_task *t, int64_t now_ns, uint64_t *rows)
 	if (t->state == WEIR_TASK_FINISHED || t->state == WEIR_TASK_FAILED)
 		return WEIR_REGIME_IDLE;
 	t->host.now_ns = now_ns;
-	t->host.full = weir_task_full;
+	t->host.full = weir_task_enough;
 	if (t->sink != NULL) {
 		struct weir_error err;
 
@@ -147,11 +149,11 @@ weir_task_turn(struct weir_task *t, int64_t now_ns, uint64_t *rows)
 	if (WEIR_UNLIKELY(t->cancel_owed != 0))
 		(void)weir_task_pay_cancel(t);
 	events = weir_task_poll_events(t);
-	if (t->asked_cnt > 0 && t->hold == 0 && t->work == WEIR_WORK_NONE && !t->triggered &&
+	if (t->asked_cnt > 0 && t->hold == 0 && weir_task_may_flush(t) && !t->triggered &&
 	    !weir_task_drains_first(t, t->asked[0].id) && may_take_asked(t))
 		take_asked(t, now_ns);
-	if (t->triggered && t->work == WEIR_WORK_NONE)
-		weir_task_work_start(t, WEIR_WORK_FLUSH);
+	if (t->triggered && weir_task_may_flush(t))
+		weir_task_flush_start(t);
 	if (t->hold != 0)
 		return blocked ? WEIR_REGIME_BACK_PRESSURED : WEIR_REGIME_IDLE;
 	if (t->work != WEIR_WORK_NONE) {

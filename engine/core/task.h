@@ -6,7 +6,8 @@
  * side of every checkpoint. A task does one thing at a time, and in pieces where it takes long:
  *
  *   poll -> data -> chain -> emitters
- *        -> watermark: WORK_WATERMARK, operator by operator, may take several turns
+ *        -> watermark: WORK_WATERMARK, operator by operator, may take several turns, and a
+ * snapshot between two of them (T26)
  *        -> barrier:   WORK_FLUSH (operators' pre-barrier hooks), then the snapshot, all in one
  * turn (T22)
  *        -> all inputs ended: WORK_WATERMARK(end), WORK_END, then it waits for the final checkpoint
@@ -94,6 +95,7 @@ struct weir_task_ack {
 	struct {
 		int64_t watermark_ns;
 		uint64_t rows_in, rows_out, truncated, dropped[WEIR_REASONS_MAX];
+		struct weir_passed fired; /* T26; watermark_ns INT64_MIN: none */
 	} op[WEIR_CHAIN_MAX];
 	uint64_t source_rows, source_bytes;
 	uint32_t *finished; /* splits; room for all */
@@ -155,9 +157,10 @@ struct weir_task {
 	enum weir_work work;
 	uint32_t work_op;
 	int64_t work_watermark_ns;
-	/* A snapshot is due: nothing is read until it is taken, when the work under way has ended
-	 * (T22).
-	 */
+	enum weir_work put_off; /* WORK_FLUSH: what goes on after it */
+	uint32_t put_off_op;
+	/* A snapshot is due: nothing is read until it is taken (T22), at once or when the end that
+	 * is under way is through (T26). */
 	bool triggered;
 	struct weir_handler_update trigger;
 	uint32_t asked_cnt; /* triggers of the control thread, until the work has ended */

@@ -96,8 +96,8 @@ weir_task_act(struct weir_task *t)
 
 	for (uint32_t i = 0; i < u.cnt && t->state != WEIR_TASK_FAILED; i++)
 		one_update(t, &u.list[i]);
-	if (t->triggered && t->work == WEIR_WORK_NONE && t->state != WEIR_TASK_FAILED)
-		weir_task_work_start(t, WEIR_WORK_FLUSH);
+	if (t->triggered && weir_task_may_flush(t) && t->state != WEIR_TASK_FAILED)
+		weir_task_flush_start(t);
 }
 
 /*

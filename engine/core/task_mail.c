@@ -48,7 +48,7 @@ abort_id(struct weir_task *t, uint64_t id, int64_t now_ns)
 	/* Before its snapshot was taken: markers instead of barriers. */
 	if (t->triggered && t->trigger.id == id) {
 		if (t->work == WEIR_WORK_FLUSH)
-			t->work = WEIR_WORK_NONE;
+			weir_task_flush_over(t);
 		t->triggered = false;
 		weir_task_send_cancel(t, id);
 	}

@@ -120,6 +120,17 @@ weir_task_full(struct weir_operator_host *host)
 	}
 	return t->sink != NULL && !weir_two_phase_ready(t->sink, host->now_ns);
 }
+
+bool
+weir_task_enough(struct weir_operator_host *host)
+{
+	const struct weir_task *t = (const struct weir_task *)host;
+
+	return (t->work != WEIR_WORK_NONE && t->work != WEIR_WORK_FLUSH &&
+		host->emitted >= host->slice_rows) ||
+	       weir_task_full(host);
+}
+
 bool
 weir_task_pay_cancel(struct weir_task *t)
 {

@@ -10,8 +10,11 @@ void weir_task_fail_chain(struct weir_task *task, int code);
 
 /* task_output.c: offer held items to their lanes; true if none is left. */
 bool weir_task_push_outputs(struct weir_task *task);
-/* task_output.c: weir_operator_host.full: no room for rows now. */
+/* task_output.c: no room for rows now. */
 bool weir_task_full(struct weir_operator_host *host);
+/* task_output.c: weir_operator_host.full: that, or a watermark or an end has emitted enough for
+ * this turn (T26); a flush is not cut, a barrier waits for it. */
+bool weir_task_enough(struct weir_operator_host *host);
 
 /* task_output.c: tell everybody downstream that a checkpoint is given up: now, or as soon as the
  * consumers have let go of older events; markers that wait become one, the newest. */
@@ -24,6 +27,13 @@ bool weir_task_pay_cancel(struct weir_task *task);
  * operator has more than fits. */
 void weir_task_work_start(struct weir_task *task, enum weir_work work);
 void weir_task_work(struct weir_task *task);
+/* task_work.c: a snapshot is due: may it be taken before the work under way is done (T26)? Then put
+ * that off, flush and take it; when it is taken, or given up, the work is what it was. */
+bool weir_task_may_flush(const struct weir_task *task);
+void weir_task_flush_start(struct weir_task *task);
+void weir_task_flush_over(struct weir_task *task);
+/* task_work.c: before the first turn, the operators' watermarks restored. */
+void weir_task_watermark_resume(struct weir_task *task);
 /* task_work.c: event time has passed watermark_ns. */
 void weir_task_watermark(struct weir_task *task, int64_t watermark_ns);
 

@@ -69,6 +69,7 @@ note_operators(struct weir_task *t, struct weir_task_ack *a)
 		const struct weir_operator_ctx *c = t->ctx[i];
 
 		a->op[i].watermark_ns = c->watermark_ns;
+		a->op[i].fired = c->fired;
 		a->op[i].rows_in = weir_count_get(&c->rows_in);
 		a->op[i].rows_out = weir_count_get(&c->rows_out);
 		a->op[i].truncated = weir_count_get(&c->truncated);

@@ -38,6 +38,7 @@ weir_task_suspend(struct weir_task *t, uint64_t id)
 		return;
 	/* Everybody else is told the same: no ends are sent, nothing is emitted any more. */
 	t->hold = 0;
+	t->work = WEIR_WORK_NONE;
 	t->state = WEIR_TASK_CLOSING;
 }
 

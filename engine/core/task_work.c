@@ -1,6 +1,14 @@
-/* What a task does in pieces: watermarks, flushes before a snapshot, the operators' ends. */
+/*
+ * What a task does in pieces: watermarks, flushes before a snapshot, the operators' ends.
+ *
+ * T26: a watermark that fires much takes many turns, and a snapshot may be taken between two of
+ * them: the watermark is put off, the operators are flushed, the snapshot is taken, and the
+ * watermark goes on where it was. Rows are read, and the watermark is forwarded, only when it is
+ * done. After a restore it is taken up again before anything is read.
+ */
 #include "engine/core/task_priv.h"
 
+#include "engine/base/plant.h"
 #include "engine/core/core.h"
 #include "engine/core/watchdog.h"
 
@@ -25,7 +33,7 @@ finish_work(struct weir_task *t)
 	case WEIR_WORK_FLUSH:
 		if (!weir_task_snapshot(t, t->host.now_ns))
 			return;
-		t->work = WEIR_WORK_NONE;
+		weir_task_flush_over(t);
 		t->triggered = false;
 		break;
 	case WEIR_WORK_END:
@@ -67,6 +75,9 @@ work_of(struct weir_task *t, struct weir_operator_ctx *c)
 static void
 go_on(struct weir_task *t)
 {
+	bool flushed;
+
+	t->host.emitted = 0;
 	while (t->work != WEIR_WORK_NONE) {
 		while (t->work_op < t->ctx_cnt) {
 			struct weir_operator_ctx *c = t->ctx[t->work_op];
@@ -83,8 +94,9 @@ go_on(struct weir_task *t)
 				c->watermark_ns = t->work_watermark_ns;
 			t->work_op++;
 		}
+		flushed = t->work == WEIR_WORK_FLUSH;
 		finish_work(t);
-		if (t->work == WEIR_WORK_FLUSH || t->state == WEIR_TASK_FAILED)
+		if (flushed || t->state == WEIR_TASK_FAILED)
 			return;
 	}
 }
@@ -117,4 +129,49 @@ weir_task_watermark(struct weir_task *t, int64_t watermark_ns)
 {
 	t->work_watermark_ns = watermark_ns;
 	weir_task_work_start(t, WEIR_WORK_WATERMARK);
+}
+
+bool
+weir_task_may_flush(const struct weir_task *t)
+{
+	return t->work == WEIR_WORK_NONE || t->work == WEIR_WORK_WATERMARK;
+}
+
+void
+weir_task_flush_start(struct weir_task *t)
+{
+	WEIR_ASSERT(weir_task_may_flush(t));
+	WEIR_ASSERT(t->put_off == WEIR_WORK_NONE);
+	t->put_off = t->work;
+	t->put_off_op = t->work_op;
+	t->work = WEIR_WORK_NONE;
+	weir_task_work_start(t, WEIR_WORK_FLUSH);
+}
+
+void
+weir_task_flush_over(struct weir_task *t)
+{
+	WEIR_ASSERT(t->work == WEIR_WORK_FLUSH);
+	t->work = t->put_off;
+	t->work_op = t->put_off_op;
+	t->put_off = WEIR_WORK_NONE;
+}
+
+/*
+ * The checkpoint was taken while a watermark was being dealt with: go on with it before any row is
+ * read. The operators up to the one that was firing have dealt with it, those behind have not.
+ */
+void
+weir_task_watermark_resume(struct weir_task *t)
+{
+	if (WEIR_PLANT(FIRING_LOST))
+		return;
+	(void)weir_watermarks_refresh(&t->watermarks);
+	for (uint32_t i = 0; i < t->ctx_cnt; i++)
+		if (t->ctx[i]->watermark_ns < t->watermarks.current_ns) {
+			t->work_watermark_ns = t->watermarks.current_ns;
+			t->work = WEIR_WORK_WATERMARK;
+			t->work_op = i;
+			return;
+		}
 }

@@ -50,6 +50,7 @@ weir_ctx_emit(struct weir_out *out, const struct weir_batch *batch)
 
 	WEIR_ASSERT_HOT(batch->selected <= WEIR_BATCH_ROWS);
 	weir_count_add(&ctx->rows_out, batch->selected);
+	ctx->host->emitted += batch->selected;
 	if (out->batch.stamp_ns == 0)
 		out->batch.stamp_ns = ctx->host->stamp_ns;
 	for (uint32_t e = 0; e < ctx->emitter_cnt; e++)

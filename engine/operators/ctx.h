@@ -45,6 +45,10 @@ struct weir_operator_host {
 	int64_t now_ns; /* of the turn */
 	const char *job;
 	uint64_t attempt;
+	/* T26: rows and entries after which a firing goes on in a later turn; and rows emitted
+	 * since the work of this turn began. */
+	uint32_t slice_rows;
+	uint32_t emitted;
 	/* Of the last stamped rows that came in: what an aggregate emits takes it. 0: none. */
 	int64_t stamp_ns;
 };
@@ -74,7 +78,10 @@ struct weir_operator_ctx {
 	uint64_t key_u64;		    /* weir_state_next */
 
 	int64_t watermark_ns;		/* the last that the operator has dealt with */
-	struct weir_passed_list passed; /* keys that are ahead of it */
+	struct weir_passed_list passed; /* keys that were ahead of it in the checkpoint restored */
+	/* T26: the keys for which the window that is firing has fired; watermark_ns INT64_MIN:
+	 * none. Checkpoints keep it as one more of the above. */
+	struct weir_passed fired;
 	const char *const *reasons;
 	uint32_t reason_cnt;
 	struct weir_error error;

@@ -3,53 +3,51 @@
  *
  * State: "panes", a table per pane (namespace: its start) of key -> accumulators. A pane is as long
  * as the slide, so every window is a run of panes. A window fires when the watermark reaches its
- * last nanosecond; a tumbling window is its only pane and is emitted from it; for a sliding one its
- * panes are first merged into "firing" (namespace: the window's start). Both happen in pieces
- * between which the core does other things (WEIR_MORE); no barrier comes between the pieces, so
- * "firing" is empty in every checkpoint.
+ * last nanosecond, slice by slice of the hash order: what its panes hold of a slice is merged aside
+ * and emitted. When the turn has done enough, or downstream is full, firing goes on in a later one
+ * (WEIR_MORE).
+ *
+ * A checkpoint may come between (T26). What is left of a slice goes out before the barrier, so that
+ * the window has fired for all keys up to some hash and for none behind it; the checkpoint keeps
+ * this as keys that are ahead of the watermark (engine/operators/passed.h), which means the same at
+ * any parallelism. Panes stay until the window has fired for all keys.
  */
 #include "engine/operators/agg.h"
 #include "engine/operators/builtin.h"
 #include "engine/operators/ctx.h"
 #include "engine/operators/panes.h"
+#include "engine/operators/slice.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PANES	       0u
-#define FIRING	       1u
-#define MERGE_AT_ONCE  64u
-#define MERGE_PER_CALL 4096u
+#define PANES 0u
 
 struct arg {
 	struct weir_window w; /* slide_ns > 0 */
 	struct weir_aggs aggs;
-	struct weir_state_decl states[2];
+	struct weir_state_decl states[1];
 };
 
 struct local {
 	int64_t pane_lo, pane_hi; /* the pane of the last rows: most batches lie in it whole */
 	int64_t next_start;	  /* windows that start before it have fired */
 	bool firing;
-	bool merged;
-	int64_t window; /* being fired */
-	int64_t pane;	/* being merged */
-	uint64_t cursor;
+	int64_t window;	  /* being fired */
+	bool gathered;	  /* a slice of it is at hand */
+	uint32_t emitted; /* rows of that slice that are out */
 	uint16_t take[WEIR_BATCH_ROWS];
 	uint16_t rest[2][WEIR_BATCH_ROWS];
 	uint16_t in_time[WEIR_BATCH_ROWS];
 	uint64_t row_hash[WEIR_BATCH_ROWS];
-	uint64_t hash[MERGE_AT_ONCE];
-	struct weir_table_entry entry[MERGE_AT_ONCE];
-	char keys[MERGE_AT_ONCE * WEIR_KEY_FIXED_MAX];
-};
+}; /* a struct weir_slice behind it */
 
 static const char *const reasons[] = { "late" };
 
-static bool
-tumbling(const struct arg *a)
+static struct weir_slice *
+slice_of(struct local *l)
 {
-	return a->w.size_ns == a->w.slide_ns;
+	return (struct weir_slice *)(void *)(l + 1);
 }
 
 static int
@@ -162,139 +160,126 @@ next_window(struct weir_operator_ctx *ctx, int64_t w, int64_t *window)
 	return weir_time_add(*window, a->w.size_ns - 1) <= w;
 }
 
+static int64_t
+last_of(const struct weir_operator_ctx *ctx)
+{
+	const struct arg *a = ctx->op->arg;
+	const struct local *l = ctx->local;
+
+	return weir_time_add(l->window, a->w.size_ns - 1);
+}
+
+/* The window has fired for the last key. */
 static void
-merge_entries(struct weir_operator_ctx *ctx, struct weir_table *to, uint32_t cnt)
+window_over(struct weir_operator_ctx *ctx)
 {
 	const struct arg *a = weir_operator_arg(ctx);
 	struct local *l = weir_operator_local(ctx);
-	const uint32_t bytes = ctx->key.bytes;
-	struct weir_keys keys = { .fixed = l->keys, .hash = l->hash };
 
-	if (bytes == 0) {
-		for (uint32_t i = 0; i < cnt; i++)
-			weir_aggs_merge(&a->aggs,
-					weir_table_put(to, l->entry[i].key, l->entry[i].key_len,
-						       l->entry[i].hash),
-					l->entry[i].value);
-		return;
-	}
-	for (uint32_t i = 0; i < cnt; i++) {
-		memcpy(l->keys + (size_t)i * bytes, l->entry[i].key, bytes);
-		l->hash[i] = l->entry[i].hash;
-	}
-	weir_table_batch(to, &keys, NULL, cnt, ctx->values);
-	for (uint32_t i = 0; i < cnt; i++)
-		weir_aggs_merge(&a->aggs, ctx->values[i], l->entry[i].value);
-}
-
-/* Merge some of the window's panes; 0 when all are in, WEIR_MORE, or an error. */
-static int
-merge(struct weir_operator_ctx *ctx)
-{
-	const struct arg *a = weir_operator_arg(ctx);
-	struct local *l = weir_operator_local(ctx);
-	const struct weir_table_scan scan = WEIR_TABLE_SCAN_READ;
-	const int64_t end = weir_time_add(l->window, a->w.size_ns);
-
-	for (uint32_t done = 0; done < MERGE_PER_CALL; done += MERGE_AT_ONCE) {
-		struct weir_table *from = weir_kstate_table_from(ctx->state[PANES], l->pane);
-		uint32_t cnt;
-		int rc;
-
-		if (from == NULL || weir_table_ns(from) >= end)
-			return 0;
-		if (weir_table_ns(from) != l->pane) {
-			l->pane = weir_table_ns(from);
-			l->cursor = 0;
-		}
-		rc = weir_ctx_reserve(ctx, MERGE_AT_ONCE + 1);
-		if (rc != 0)
-			return rc;
-		cnt = weir_table_next(from, &scan, &l->cursor, l->entry, MERGE_AT_ONCE);
-		if (cnt == 0)
-			l->pane = weir_time_add(l->pane, 1), l->cursor = 0;
-		else
-			merge_entries(ctx, weir_kstate_table(ctx->state[FIRING], l->window, true),
-				      cnt);
-	}
-	return WEIR_MORE;
-}
-
-/* Emit the rows of a table; WEIR_MORE when downstream is full. */
-static int
-emit_table(struct weir_operator_ctx *ctx, struct weir_table *t, struct weir_out *out)
-{
-	const struct arg *a = weir_operator_arg(ctx);
-	struct local *l = weir_operator_local(ctx);
-	const struct weir_table_scan scan = WEIR_TABLE_SCAN_READ;
-	const uint32_t key_cnt = ctx->key.cnt;
-	const int64_t last_ns = weir_time_add(l->window, a->w.size_ns - 1);
-	int rc;
-
-	while (t != NULL) {
-		struct weir_batch *b = weir_out_rows(out);
-		uint32_t cnt;
-
-		if (weir_out_full(out))
-			return WEIR_MORE;
-		cnt = weir_table_next(t, &scan, &l->cursor, l->entry, MERGE_AT_ONCE);
-		if (cnt == 0)
-			return 0;
-		for (uint32_t i = 0; i < cnt; i++) {
-			const uint64_t *acc = l->entry[i].value;
-
-			if (weir_passed_any(&ctx->passed, last_ns) &&
-			    weir_passed_has(&ctx->passed, l->entry[i].hash, last_ns))
-				continue; /* R3: fired before the rescale */
-			if (!weir_aggs_put_key(out, &ctx->key, b->rows, l->entry[i].key,
-					       l->entry[i].key_len)) {
-				b->selected = b->rows;
-				rc = weir_out_emit(out);
-				if (rc != 0)
-					return rc;
-				b = weir_out_rows(out);
-				if (!weir_aggs_put_key(out, &ctx->key, b->rows, l->entry[i].key,
-						       l->entry[i].key_len))
-					return weir_operator_fail(ctx, "key of %u bytes too long",
-								  l->entry[i].key_len);
-			}
-			((int64_t *)out->own[key_cnt])[b->rows] = l->window;
-			for (uint32_t g = 0; g < a->aggs.cnt; g++)
-				((uint64_t *)out->own[key_cnt + 1 + g])[b->rows] = acc[g];
-			b->rows++;
-		}
-		b->selected = b->rows;
-		rc = weir_out_emit(out);
-		if (rc != 0)
-			return rc;
-	}
-	return 0;
-}
-
-static int
-fire(struct weir_operator_ctx *ctx, struct weir_out *out)
-{
-	const struct arg *a = weir_operator_arg(ctx);
-	struct local *l = weir_operator_local(ctx);
-	struct weir_table *t;
-	int rc;
-
-	if (!l->merged) {
-		rc = merge(ctx);
-		if (rc != 0)
-			return rc;
-		l->merged = true;
-		l->cursor = 0;
-	}
-	t = weir_kstate_table(ctx->state[tumbling(a) ? PANES : FIRING], l->window, false);
-	rc = emit_table(ctx, t, out);
-	if (rc != 0)
-		return rc;
-	weir_state_drop(ctx, FIRING, l->window);
 	/* No later window reaches back to this window's first pane. */
 	weir_state_drop(ctx, PANES, l->window);
 	l->next_start = weir_time_add(l->window, a->w.slide_ns);
 	l->firing = false;
+	/* Others may be due at the watermark that is being dealt with: a checkpoint between two of
+	 * them shall not fire this one again. */
+	if (last_of(ctx) > ctx->watermark_ns)
+		ctx->watermark_ns = last_of(ctx);
+	ctx->fired.watermark_ns = INT64_MIN;
+}
+
+/* T26: the slice at hand is out; keys up to its end are ahead of the others. */
+static void
+slice_over(struct weir_operator_ctx *ctx)
+{
+	struct local *l = weir_operator_local(ctx);
+	struct weir_slice *s = slice_of(l);
+
+	l->gathered = false;
+	if (weir_slice_is_last(s)) {
+		window_over(ctx);
+		return;
+	}
+	ctx->fired = (struct weir_passed){ .hash_first = s->panes->spec.hash_first,
+					   .hash_last = s->last,
+					   .watermark_ns = last_of(ctx) };
+	weir_slice_advance(s);
+}
+
+/* One row of the slice into the batch; false: no room for its key. */
+static bool
+put_row(struct weir_operator_ctx *ctx, const struct weir_slice_row *row, struct weir_out *out)
+{
+	const struct arg *a = weir_operator_arg(ctx);
+	const struct local *l = weir_operator_local(ctx);
+	const uint32_t key_cnt = ctx->key.cnt;
+	const uint32_t r = out->batch.rows;
+
+	if (!weir_aggs_put_key(out, &ctx->key, r, weir_slice_key(row), row->key_len))
+		return false;
+	((int64_t *)out->own[key_cnt])[r] = l->window;
+	for (uint32_t g = 0; g < a->aggs.cnt; g++)
+		((uint64_t *)out->own[key_cnt + 1 + g])[r] = row->acc[g];
+	out->batch.rows = out->batch.selected = r + 1;
+	return true;
+}
+
+/* A batch of rows of the slice. */
+static int
+emit_batch(struct weir_operator_ctx *ctx, struct weir_out *out)
+{
+	struct local *l = weir_operator_local(ctx);
+	struct weir_slice *s = slice_of(l);
+	const int64_t last_ns = last_of(ctx);
+	const bool any_passed = weir_passed_any(&ctx->passed, last_ns);
+
+	(void)weir_out_rows(out);
+	for (; l->emitted < s->cnt && out->batch.rows < out->cap; l->emitted++) {
+		const struct weir_slice_row *row = weir_slice_row(s, l->emitted);
+
+		if (any_passed && weir_passed_has(&ctx->passed, row->hash, last_ns))
+			continue; /* R3, T26: fired before the restore */
+		if (put_row(ctx, row, out))
+			continue;
+		if (out->batch.rows == 0)
+			return weir_operator_fail(ctx, "key of %u bytes too long", row->key_len);
+		break;
+	}
+	return weir_out_emit(out);
+}
+
+/* What is left of the slice at hand; WEIR_MORE when downstream is full. */
+static int
+emit_slice(struct weir_operator_ctx *ctx, struct weir_out *out)
+{
+	struct local *l = weir_operator_local(ctx);
+
+	if (!l->gathered)
+		return 0;
+	while (l->emitted < slice_of(l)->cnt) {
+		int rc;
+
+		if (weir_out_full(out))
+			return WEIR_MORE;
+		rc = emit_batch(ctx, out);
+		if (rc != 0)
+			return rc;
+	}
+	slice_over(ctx);
+	return 0;
+}
+
+/* The next slice; *left: entries that the turn may still look at. */
+static int
+gather(struct weir_operator_ctx *ctx, uint32_t *left)
+{
+	struct local *l = weir_operator_local(ctx);
+	uint32_t met;
+
+	if (!weir_slice_gather(slice_of(l), &met))
+		return weir_operator_fail(ctx, "more than %u keys of one hash", WEIR_SLICE_ROWS);
+	l->gathered = true;
+	l->emitted = 0;
+	*left -= met < *left ? met + 1 : *left;
 	return 0;
 }
 
@@ -303,22 +288,34 @@ window_watermark(struct weir_operator_ctx *ctx, int64_t watermark_ns, struct wei
 {
 	const struct arg *a = weir_operator_arg(ctx);
 	struct local *l = weir_operator_local(ctx);
+	uint32_t left = ctx->host->slice_rows;
 
 	for (;;) {
-		int rc;
+		int rc = emit_slice(ctx, out);
 
+		if (rc != 0)
+			return rc;
 		if (!l->firing) {
 			if (!next_window(ctx, watermark_ns, &l->window))
 				return 0;
 			l->firing = true;
-			l->merged = tumbling(a);
-			l->pane = l->window;
-			l->cursor = 0;
+			weir_slice_begin(slice_of(l), ctx->state[PANES], &a->aggs, l->window,
+					 weir_time_add(l->window, a->w.size_ns),
+					 ctx->host->slice_rows);
 		}
-		rc = fire(ctx, out);
+		if (left == 0)
+			return WEIR_MORE;
+		rc = gather(ctx, &left);
 		if (rc != 0)
 			return rc;
 	}
+}
+
+/* In front of a barrier (T22): firing stands between two slices then. */
+static int
+window_flush(struct weir_operator_ctx *ctx, struct weir_out *out)
+{
+	return emit_slice(ctx, out);
 }
 
 static void
@@ -328,13 +325,14 @@ window_operator(const struct arg *a, const struct weir_type *out, struct weir_op
 		.name = "window",
 		.out = out,
 		.reads = 1u << a->w.time_column,
-		.local_bytes = sizeof(struct local),
+		.local_bytes = sizeof(struct local) + weir_slice_bytes(&a->aggs),
 		.states = a->states,
-		.state_cnt = 2,
+		.state_cnt = 1,
 		.arg = a,
 		.open = window_open,
 		.process = window_process,
 		.watermark = window_watermark,
+		.flush = window_flush,
 	};
 	for (uint32_t i = 0; i < a->aggs.cnt; i++)
 		if (a->aggs.agg[i].fn != WEIR_COUNT)
@@ -346,8 +344,6 @@ declare_states(struct arg *a)
 {
 	a->states[PANES] = (struct weir_state_decl){ .name = "panes",
 						     .value_bytes = weir_aggs_bytes(&a->aggs) };
-	a->states[FIRING] = (struct weir_state_decl){ .name = "firing",
-						      .value_bytes = weir_aggs_bytes(&a->aggs) };
 }
 
 static bool

@@ -121,7 +121,8 @@ weir_out_pass(struct weir_out *out, const struct weir_batch *in)
 	return in->selected == 0 ? 0 : out->emit(out, in);
 }
 
-/* Downstream holds as much as it should: return WEIR_MORE from watermark or end soon. */
+/* Downstream holds as much as it should, or the turn has emitted enough: return WEIR_MORE from
+ * watermark or end soon. */
 bool weir_out_full(const struct weir_out *out);
 
 #define WEIR_MORE (-1) /* watermark, end: there is more to emit, call again */
@@ -144,7 +145,9 @@ struct weir_operator {
 	int (*process)(struct weir_operator_ctx *ctx, const struct weir_batch *in,
 		       struct weir_out *out);
 	/* Event time has passed watermark_ns on all inputs; emit what is due. May return WEIR_MORE.
-	 * The engine forwards the watermark after 0. */
+	 * The engine forwards the watermark after 0. A checkpoint may be taken after WEIR_MORE
+	 * (T26), and a job restored from it calls with the same or a later watermark: what is
+	 * emitted must by then be gone from declared state, or flush must see to it. */
 	int (*watermark)(struct weir_operator_ctx *ctx, int64_t watermark_ns, struct weir_out *out);
 	/* Before every barrier: emit all that is held outside declared state (T22). */
 	int (*flush)(struct weir_operator_ctx *ctx, struct weir_out *out);

@@ -70,6 +70,10 @@ KINDS = {
     "flowstats": lambda: Kind("flowstats", captures, job__rate=40000),
     "nexmark-q5": lambda: Kind("nexmark-q5", job__events=100000, job__event_rate=2000,
                                job__rate=60000),
+    # Windows of many keys, which fire over many turns, with checkpoints between them (T26).
+    "firing": lambda: Kind("nexmark-q5", job__events=4000000, job__event_rate=1000000,
+                           job__window="1s", job__rate=1500000,
+                           checkpoint__unaligned="true", checkpoint__interval="5ms"),
     "unaligned": lambda: Kind("nexmark-q0", job__events=200000, job__rebalance="true",
                               job__sink_rate=60000, checkpoint__unaligned="true",
                               checkpoint__interval="10ms"),

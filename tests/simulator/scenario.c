@@ -186,4 +186,6 @@ sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 		draw_order(s);
 	if (s->checkpoints)
 		draw_asks(s);
+	/* T26: few keys, so slices must be small to be several. */
+	s->slice_rows = pct(50) ? 0 : upto(1, 64);
 }

@@ -84,6 +84,7 @@ struct sim_scenario {
 	bool combiner;
 	bool rescale; /* each attempt may have other parallelisms */
 	int64_t linger_ns;
+	uint32_t slice_rows; /* 0: the product's */
 	uint64_t state_bytes;
 
 	/* Checkpoints. */

@@ -235,6 +235,7 @@ static bool
 make_runtime(struct sim_world *w)
 {
 	const struct weir_runtime_config rc = {
+		.slice_rows = w->s.slice_rows,
 		.plan = w->plan,
 		.driver = &w->driver,
 		.job_name = SIM_JOB,
