@@ -202,6 +202,15 @@ was_ended(const struct weir_manifest_subtask *s)
 	return s->finished || (b != NULL && (b->flags & WEIR_SUBTASK_ENDED) != 0);
 }
 
+/* How far event time was for the keys of a subtask that others take over: at its end only if they
+ * have been emitted. */
+static int64_t
+watermark_of(const struct weir_manifest_subtask *s)
+{
+	return s->watermark_ns == WEIR_TIME_END && !was_ended(s) ? WEIR_TIME_END - 1
+								 : s->watermark_ns;
+}
+
 /* R12: counters go on. At another parallelism the first subtask carries them all. */
 static void
 put_counters(struct weir_task *t, struct weir_operator_ctx *c,
@@ -299,6 +308,15 @@ put_watermark(struct weir_task *t, struct weir_operator_ctx *c, int64_t watermar
 		weir_emitter_watermark(c->emitters[e], watermark_ns, 0);
 }
 
+/* T29: operators that were tasks of their own may be one task now, and its head ahead of the
+ * others. */
+static void
+put_ended(struct weir_task *t, struct weir_operator_ctx *c, bool ended)
+{
+	c->ended = ended;
+	t->restored_ended = ended && (c == t->ctx[0] || t->restored_ended);
+}
+
 /* Add the part of a range that is the subtask's, if it is ahead of its watermark. */
 static void
 add_passed(struct weir_operator_ctx *c, struct weir_passed *to, uint64_t first, uint64_t last,
@@ -339,7 +357,7 @@ put_passed(struct weir_runtime *rt, const struct weir_manifest_operator *mo, uin
 	weir_plan_hash_range(plan, subtask, plan->op[op].parallelism, &first, &last);
 	for (uint32_t i = 0; i < mo->subtask_cnt; i++) {
 		const struct weir_subtask_blob *b = blob_of(&mo->subtasks[i]);
-		struct weir_passed was = { .watermark_ns = mo->subtasks[i].watermark_ns };
+		struct weir_passed was = { .watermark_ns = watermark_of(&mo->subtasks[i]) };
 
 		weir_plan_hash_range(plan, i, mo->subtask_cnt, &was.hash_first, &was.hash_last);
 		add_passed(c, to, first, last, &was);
@@ -370,24 +388,22 @@ put_operator(struct weir_runtime *rt, const struct weir_manifest *m,
 			rc = put_splits(rt, op, to, same, s, e, err);
 		if (rc != 0)
 			return rc;
-		if (s->watermark_ns < lowest)
-			lowest = s->watermark_ns;
+		if (watermark_of(s) < lowest)
+			lowest = watermark_of(s);
 		ended &= was_ended(s);
 		if (!same)
 			continue;
 		put_watermark(t, weir_runtime_ctx(rt, op, i), s->watermark_ns);
-		if (rt->cfg.plan->op[op].chain_idx == 0) {
-			t->restored_ended = was_ended(s);
+		put_ended(t, weir_runtime_ctx(rt, op, i), was_ended(s));
+		if (rt->cfg.plan->op[op].chain_idx == 0)
 			put_channels(rt, m, t, s);
-		}
 	}
 	/* At another parallelism every new subtask starts from the slowest of the old. */
 	for (uint32_t i = 0; !same && i < p; i++) {
 		struct weir_task *t = weir_runtime_task(rt, op, i);
 
 		put_watermark(t, weir_runtime_ctx(rt, op, i), lowest);
-		if (rt->cfg.plan->op[op].chain_idx == 0)
-			t->restored_ended = ended;
+		put_ended(t, weir_runtime_ctx(rt, op, i), ended);
 	}
 	for (uint32_t i = 0; rt->cfg.plan->op[op].key.cnt > 0 && i < p; i++)
 		put_passed(rt, mo, op, i);

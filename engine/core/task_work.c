@@ -8,7 +8,6 @@
  */
 #include "engine/core/task_priv.h"
 
-#include "engine/base/plant.h"
 #include "engine/core/core.h"
 #include "engine/core/watchdog.h"
 
@@ -64,7 +63,7 @@ work_of(struct weir_task *t, struct weir_operator_ctx *c)
 			rc = c->op->flush(c, &c->out);
 		break;
 	case WEIR_WORK_END:
-		if (c->op->end != NULL)
+		if (c->op->end != NULL && !c->ended)
 			rc = c->op->end(c, &c->out);
 		break;
 	}
@@ -164,8 +163,6 @@ weir_task_flush_over(struct weir_task *t)
 void
 weir_task_watermark_resume(struct weir_task *t)
 {
-	if (WEIR_PLANT(FIRING_LOST))
-		return;
 	(void)weir_watermarks_refresh(&t->watermarks);
 	for (uint32_t i = 0; i < t->ctx_cnt; i++)
 		if (t->ctx[i]->watermark_ns < t->watermarks.current_ns) {

@@ -82,6 +82,7 @@ struct weir_operator_ctx {
 	/* T26: the keys for which the window that is firing has fired; watermark_ns INT64_MIN:
 	 * none. Checkpoints keep it as one more of the above. */
 	struct weir_passed fired;
+	bool ended; /* it had emitted all it had when the checkpoint restored was taken */
 	const char *const *reasons;
 	uint32_t reason_cnt;
 	struct weir_error error;

@@ -8,7 +8,8 @@
  * A subtask that takes over keys of several of them (R3) goes on from the slowest; for the keys of
  * the faster ones what lies between has happened: their windows have fired and their rows are late.
  * So each range of the hash order keeps the watermark that it had, until the operator's own has
- * caught up; checkpoints keep what is left (engine/core/subtask_blob.h).
+ * caught up; checkpoints keep what is left (engine/core/subtask_blob.h). The end of time is there
+ * for the keys of a subtask that had emitted all it had.
  *
  * Threads: set up before the first turn; read-only afterwards. Cost: one comparison where a restore
  * brought none, or time has caught up; else linear in the ranges, which are as many as old

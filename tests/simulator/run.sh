@@ -9,7 +9,7 @@ case $2 in
 clean)
 	# Seeds that found a fault once are among these; see docs/testing.md.
 	"$sim" --seeds 1..300 || exit 1
-	for seed in 260 293 313 337 448 471 539 585 786 802 900 1012 1990 2221 4025; do
+	for seed in 260 293 313 337 448 471 539 585 786 802 900 1012 1990 2221 4025 4524 5431 100957; do
 		"$sim" --seeds $seed..$seed || exit 1
 	done
 	;;

@@ -170,6 +170,29 @@ draw_asks(struct sim_scenario *s)
 	s->parallelism[0] = upto(2, 4);
 }
 
+/* T26: windows fire most of the time, and barriers that overtake come and are restored meanwhile.
+ */
+static void
+draw_firing(struct sim_scenario *s)
+{
+	if (s->source_cnt == 1)
+		s->shape = pct(70) ? SIM_WINDOW : SIM_WINDOW_TOP;
+	else
+		s->shape = SIM_UNION_WINDOW;
+	s->mode = SIM_UNALIGNED;
+	s->max_concurrent = 1;
+	s->key_cnt = upto(50, 400);
+	s->slice_rows = upto(1, 4);
+	s->rescale = pct(40);
+	s->sink_rate = 0;
+	s->interval_ns = upto(1, 4) * MS;
+	s->timeout_ns = 10000 * (int64_t)MS;
+	s->min_pause_ns = 0;
+	s->turn_ns = upto(20, 200) * US;
+	s->io_delay_ns = upto(0, 200) * US;
+	s->kills = upto(2, 6);
+}
+
 void
 sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
@@ -186,6 +209,7 @@ sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 		draw_order(s);
 	if (s->checkpoints)
 		draw_asks(s);
-	/* T26: few keys, so slices must be small to be several. */
-	s->slice_rows = pct(50) ? 0 : upto(1, 64);
+	s->slice_rows = pct(50) ? 0 : (uint32_t)spread(1, 64);
+	if (s->checkpoints && pct(8))
+		draw_firing(s);
 }
