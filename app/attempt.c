@@ -51,7 +51,7 @@ checkpoint_done(void *arg, const struct weir_checkpoint_done *done)
 {
 	struct weir_attempt_run *a = arg;
 
-	weir_worker_checkpoint(a->link, weir_attempt_checkpoint(done));
+	weir_worker_checkpoint(a->link, weir_attempt_checkpoint(a->plan, done));
 }
 
 static void

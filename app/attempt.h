@@ -56,7 +56,8 @@ void weir_attempt_commands(struct weir_attempt_run *a);
 
 /* attempt_stats.c: the parts of the report that this attempt knows. */
 json_t *weir_attempt_statistics(struct weir_attempt_run *a);
-json_t *weir_attempt_checkpoint(const struct weir_checkpoint_done *done);
+json_t *weir_attempt_checkpoint(const struct weir_plan *plan,
+				const struct weir_checkpoint_done *done);
 void weir_attempt_progress(struct weir_attempt_run *a, int64_t now_ns);
 
 #endif /* WEIR_APP_ATTEMPT_H */

@@ -273,10 +273,73 @@ weir_attempt_statistics(struct weir_attempt_run *a)
 			 "latency_us", latency(a), "environment", environment(a));
 }
 
-json_t *
-weir_attempt_checkpoint(const struct weir_checkpoint_done *d)
+/* One subtask's part, or what all of a task's have together: times are the longest, bytes the sum.
+ */
+static json_t *
+part_entry(const struct weir_subtask_done *d)
 {
 	return json_pack(
+		"{s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:b}", "start_delay_ms",
+		(double)d->start_delay_ns / 1e6, "alignment_ms", (double)d->alignment_ns / 1e6,
+		"sync_ms", (double)d->sync_ns / 1e6, "async_ms", (double)d->async_ns / 1e6,
+		"processed_bytes", (json_int_t)d->processed_bytes, "persisted_bytes",
+		(json_int_t)d->persisted_bytes, "bytes", (json_int_t)d->bytes, "full_bytes",
+		(json_int_t)d->full_bytes, "unaligned", d->persisted_bytes > 0);
+}
+
+static int64_t
+longer(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void
+add_part(struct weir_subtask_done *sum, const struct weir_subtask_done *d)
+{
+	sum->start_delay_ns = longer(sum->start_delay_ns, d->start_delay_ns);
+	sum->alignment_ns = longer(sum->alignment_ns, d->alignment_ns);
+	sum->sync_ns = longer(sum->sync_ns, d->sync_ns);
+	sum->async_ns = longer(sum->async_ns, d->async_ns);
+	sum->processed_bytes += d->processed_bytes;
+	sum->persisted_bytes += d->persisted_bytes;
+	sum->bytes += d->bytes;
+	sum->full_bytes += d->full_bytes;
+}
+
+/* K16: per task and per subtask, for the history. */
+static json_t *
+task_entries(const struct weir_plan *plan, const struct weir_checkpoint_done *d)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0, next; i < d->subtask_cnt; i = next) {
+		const uint32_t task = d->subtasks[i].task;
+		struct weir_subtask_done sum = { 0 };
+		json_t *subtasks = json_array();
+		json_t *entry;
+
+		for (next = i; next < d->subtask_cnt && d->subtasks[next].task == task; next++) {
+			json_t *one = part_entry(&d->subtasks[next]);
+
+			json_object_set_new(one, "subtask",
+					    json_integer(d->subtasks[next].subtask));
+			json_array_append_new(subtasks, one);
+			add_part(&sum, &d->subtasks[next]);
+		}
+		entry = part_entry(&sum);
+		json_object_set_new(entry, "id", json_string(plan->op[plan->task[task].op[0]].id));
+		json_object_set_new(entry, "parallelism",
+				    json_integer(plan->task[task].parallelism));
+		json_object_set_new(entry, "subtasks", subtasks);
+		json_array_append_new(list, entry);
+	}
+	return list;
+}
+
+json_t *
+weir_attempt_checkpoint(const struct weir_plan *plan, const struct weir_checkpoint_done *d)
+{
+	json_t *entry = json_pack(
 		"{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:s, s:I, s:I, s:f, s:f, s:f, s:f, "
 		"s:f, s:f}",
 		"id", (json_int_t)d->id, "kind", d->kind, "status", d->status, "reason", d->reason,
@@ -288,6 +351,10 @@ weir_attempt_checkpoint(const struct weir_checkpoint_done *d)
 		"start_delay_ms", (double)d->start_delay_ns / 1e6, "alignment_ms",
 		(double)d->alignment_ns / 1e6, "sync_ms", (double)d->sync_ns / 1e6, "async_ms",
 		(double)d->async_ns / 1e6, "finalize_ms", (double)d->finalize_ns / 1e6);
+
+	if (d->subtask_cnt > 0)
+		json_object_set_new(entry, "tasks", task_entries(plan, d));
+	return entry;
 }
 
 /* ---- progress ---- */

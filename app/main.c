@@ -20,6 +20,12 @@ checkpoint_list(const struct weir_cli *cli)
 }
 
 static int
+checkpoint_history(const struct weir_cli *cli)
+{
+	return weir_cmd_checkpoint_history(cli->arg[0], cli->given[WEIR_OPT_JSON]);
+}
+
+static int
 checkpoint_inspect(const struct weir_cli *cli)
 {
 	return weir_cmd_checkpoint_inspect(cli->arg[0]);
@@ -71,6 +77,9 @@ static const struct weir_command commands[] = {
 	{ "list", "checkpoint", "DIR",
 	  "the checkpoints below a checkpoint.dir or of a job's folder", 1, 1,
 	  WEIR_OPT(JSON) | WEIR_OPT(HELP), NULL, checkpoint_list, NULL },
+	{ "history", "checkpoint", "DIR",
+	  "the newest checkpoints that have ended, how and in which phases", 1, 1,
+	  WEIR_OPT(JSON) | WEIR_OPT(HELP), NULL, checkpoint_history, NULL },
 	{ "inspect", "checkpoint", "PATH", "what the manifest of a chk-n says, as JSON", 1, 1,
 	  WEIR_OPT(JSON) | WEIR_OPT(HELP), NULL, checkpoint_inspect, NULL },
 	{ "verify", "checkpoint", "PATH", "read and check every byte that a chk-n uses", 1, 1,

@@ -96,11 +96,24 @@ id_of(json_t *entry)
 	return json_integer_value(json_object_get(entry, "id"));
 }
 
+/* Details are for the history alone: the list is long. */
+static void
+note_ended(struct weir_report *r, json_t *entry)
+{
+	if (is_pending(entry))
+		return;
+	if (r->ended != NULL)
+		r->ended(r->ended_arg, entry);
+	json_object_del(entry, "tasks");
+}
+
 void
 weir_report_checkpoint(struct weir_report *r, json_t *entry)
 {
 	const json_int_t id = id_of(entry);
 	size_t at;
+
+	note_ended(r, entry);
 
 	/* From the end: the newest are the ones that change. */
 	for (size_t i = json_array_size(r->checkpoints); i > 0; i--) {
@@ -151,6 +164,7 @@ weir_report_attempt_over(struct weir_report *r, uint64_t newest_id, const char *
 			json_object_set_new(entry, "reason", json_string(reason));
 		r->completed += there;
 		r->aborted += !there;
+		note_ended(r, entry);
 	}
 }
 

@@ -26,6 +26,9 @@ struct weir_report {
 	json_t *warnings;
 	uint32_t attempts;
 	int64_t running_ns; /* monotonic, of the first RUNNING; 0: never */
+	/* A checkpoint has ended: its entry of the list, and its `tasks`; or NULL. */
+	void (*ended)(void *arg, json_t *entry);
+	void *ended_arg;
 };
 
 /* What only the end knows. */

@@ -108,6 +108,18 @@ weir_run_resolve_restore(struct weir_supervisor *s, struct weir_error *err)
 	return rc;
 }
 
+/* The history is for people: a run does not fail for it. */
+static void
+note_ended(void *arg, json_t *entry)
+{
+	struct weir_supervisor *s = arg;
+	struct weir_error err;
+
+	if (weir_history_add(&s->history, entry, &err) != 0)
+		weir_display_line(&s->display, "warning: the history of checkpoints ends here: %s",
+				  err.text);
+}
+
 int
 weir_run_open_folder(struct weir_supervisor *s, struct weir_error *err)
 {
@@ -123,6 +135,11 @@ weir_run_open_folder(struct weir_supervisor *s, struct weir_error *err)
 	rc = weir_job_dir_newest(s->dir.path.text, &s->start_id, err);
 	s->newest_id = s->start_id;
 	s->launch.newest_id = s->start_id;
+	if (rc == 0)
+		rc = weir_history_open(&s->history, s->dir.path.text, s->launch.run_id, s->start_id,
+				       err);
+	s->report.ended = note_ended;
+	s->report.ended_arg = s;
 	return rc;
 }
 

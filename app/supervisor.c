@@ -419,6 +419,7 @@ weir_supervise(struct weir_session *session, const char *report_path)
 		weir_run_finish(&s, rc, state, report_path);
 	}
 	weir_run_close_control(&s, rc, state);
+	weir_history_close(&s.history);
 	weir_job_dir_close(&s.dir);
 	if (s.config_fd >= 0)
 		close(s.config_fd);

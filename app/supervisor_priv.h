@@ -3,6 +3,7 @@
 
 /* What the files of the supervisor share. One thread. */
 
+#include "app/checkpoint/history.h"
 #include "app/job_dir.h"
 #include "app/link.h"
 #include "app/progress.h"
@@ -34,7 +35,8 @@ struct weir_supervisor {
 	struct weir_restart restart;
 	struct weir_display display;
 	struct weir_job_dir dir;
-	bool has_dir;		  /* checkpoints are on */
+	bool has_dir;		     /* checkpoints are on */
+	struct weir_history history; /* has_dir: of the folder */
 	uint64_t start_id;	  /* newest checkpoint in the folder at the start; of older runs */
 	uint64_t newest_id;	  /* now */
 	uint64_t first_attempt;	  /* this run's first, of the folder's count */

@@ -58,7 +58,7 @@ void weir_worker_progress(struct weir_worker_link *link, const struct weir_progr
 /*
  * An entry of the report's checkpoint list, sent when it is triggered (status "pending") and again
  * when it is over ("completed", "failed", "aborted"): the newest of an id counts. Only id and
- * status are needed while pending.
+ * status are needed while pending; one that is over has `tasks` too, for the history (K16).
  */
 void weir_worker_checkpoint(struct weir_worker_link *link, json_t *entry);
 

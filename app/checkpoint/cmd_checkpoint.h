@@ -2,8 +2,9 @@
 #define WEIR_APP_CHECKPOINT_CMD_CHECKPOINT_H
 
 /*
- * `weir checkpoint list DIR`, `inspect PATH`, `verify PATH`: what lies in a checkpoint folder, seen
- * without a running job. Results go to standard output, errors to standard error.
+ * `weir checkpoint list DIR`, `history DIR`, `inspect PATH`, `verify PATH`: what lies in a
+ * checkpoint folder, seen without a running job. Results go to standard output, errors to standard
+ * error.
  *
  * Return the exit code: 0; 65 damaged (file, part and reason are named); 66 not there; 74 could not
  * be read.
@@ -17,6 +18,12 @@
  * "ok" | "damaged", reason, kind, trigger_ms, attempt, run_id, operators, bytes }.
  */
 int weir_cmd_checkpoint_list(const char *dir, bool json);
+
+/*
+ * dir as above. The newest checkpoints that have ended, of every job, whatever became of them, with
+ * their phases (app/checkpoint/history.h); json: all that is known of them.
+ */
+int weir_cmd_checkpoint_history(const char *dir, bool json);
 
 /*
  * path: a chk-<n>. Everything that its manifest says, as JSON, and `files`: [ { path, offset, bytes

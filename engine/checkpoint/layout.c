@@ -93,6 +93,18 @@ weir_layout_in(struct weir_path *buf, const char *dir, const char *name, struct 
 }
 
 int
+weir_layout_history(struct weir_path *buf, const char *job_dir, struct weir_error *err)
+{
+	return format_path(buf, err, "%s/history", job_dir);
+}
+
+int
+weir_layout_history_tmp(struct weir_path *buf, const char *job_dir, struct weir_error *err)
+{
+	return format_path(buf, err, "%s/.history", job_dir);
+}
+
+int
 weir_layout_counters(struct weir_path *buf, const char *job_dir, struct weir_error *err)
 {
 	return format_path(buf, err, "%s/counters", job_dir);

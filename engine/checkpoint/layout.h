@@ -62,6 +62,11 @@ WEIR_MUST_USE int weir_layout_savepoint(struct weir_path *buf, const char *dir, 
 					uint64_t random, struct weir_error *err);
 WEIR_MUST_USE int weir_layout_in(struct weir_path *buf, const char *dir, const char *name,
 				 struct weir_error *err);
+/* "<job_dir>/history", and the temporary name that becomes it */
+WEIR_MUST_USE int weir_layout_history(struct weir_path *buf, const char *job_dir,
+				      struct weir_error *err);
+WEIR_MUST_USE int weir_layout_history_tmp(struct weir_path *buf, const char *job_dir,
+					  struct weir_error *err);
 /* "<job_dir>/counters", "<job_dir>/run", "<job_dir>/lock" */
 WEIR_MUST_USE int weir_layout_counters(struct weir_path *buf, const char *job_dir,
 				       struct weir_error *err);

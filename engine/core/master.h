@@ -30,6 +30,19 @@ enum weir_master_end {
 	WEIR_END_SUSPENDED, /* stopped with a savepoint, where its input was (S4) */
 };
 
+/* One subtask's part in a checkpoint (K16). */
+struct weir_subtask_done {
+	uint32_t task; /* of the plan */
+	uint32_t subtask;
+	int64_t start_delay_ns; /* from the trigger to its first barrier */
+	int64_t alignment_ns;	/* from there to the last one */
+	int64_t sync_ns, async_ns;
+	uint64_t processed_bytes; /* in frames, during the alignment */
+	uint64_t persisted_bytes; /* frames in flight; unaligned if and only if more than 0 */
+	uint64_t bytes;		  /* that it wrote */
+	uint64_t full_bytes;	  /* that its part consists of */
+};
+
 /* One checkpoint, for report and progress; texts stand for ever. */
 struct weir_checkpoint_done {
 	uint64_t id;
@@ -44,6 +57,9 @@ struct weir_checkpoint_done {
 	uint64_t persisted_bytes; /* of them; an unaligned checkpoint has more than 0 (K16) */
 	/* Phases of the subtask that acknowledged last; they sum to the duration. */
 	int64_t prepare_ns, start_delay_ns, alignment_ns, sync_ns, async_ns, finalize_ns;
+	/* Of those that have acknowledged, once it has ended; valid until the call returns. */
+	const struct weir_subtask_done *subtasks;
+	uint32_t subtask_cnt;
 };
 
 /*

@@ -111,39 +111,22 @@ delete_untold(struct weir_master *m, const struct weir_master_checkpoint *c)
 		}
 }
 
-static int64_t
-since(int64_t from_ns, int64_t to_ns)
-{
-	return to_ns > from_ns ? to_ns - from_ns : 0;
-}
-
 /* K16: what the subtask that acknowledged last measured, with what comes before and behind it. */
 static void
 describe_phases(const struct weir_master *m, const struct weir_master_checkpoint *c,
 		struct weir_checkpoint_done *d)
 {
-	const struct weir_task_ack *a = &c->last;
+	struct weir_subtask_done last = { 0 };
 
+	weir_master_phases(c, &c->last, &last);
 	d->frames = c->frames;
 	d->persisted_bytes = c->persisted_bytes;
 	d->prepare_ns = c->triggered_ns - c->trigger_ns;
-	if (a->captured_ns != 0) {
-		/* Unaligned: what there was to wait for lies behind the snapshot. */
-		d->start_delay_ns = since(c->triggered_ns, a->aligned_ns);
-		d->alignment_ns = since(a->frozen_ns, a->captured_ns);
-	} else {
-		/* A task counts in turns: the one that saw the first barrier may have begun before
-		 * the trigger. */
-		d->alignment_ns = since(c->triggered_ns, a->aligned_ns);
-		if (a->alignment_ns < d->alignment_ns)
-			d->alignment_ns = a->alignment_ns;
-		d->start_delay_ns = since(c->triggered_ns, a->aligned_ns - d->alignment_ns);
-	}
-	d->sync_ns = since(a->aligned_ns, a->frozen_ns);
-	d->async_ns = since(a->frozen_ns, a->posted_ns);
-	if (a->captured_ns != 0)
-		d->async_ns -= d->alignment_ns;
-	d->finalize_ns = since(a->posted_ns, m->now_ns);
+	d->start_delay_ns = last.start_delay_ns;
+	d->alignment_ns = last.alignment_ns;
+	d->sync_ns = last.sync_ns;
+	d->async_ns = last.async_ns;
+	d->finalize_ns = m->now_ns > c->last.posted_ns ? m->now_ns - c->last.posted_ns : 0;
 }
 
 static struct weir_checkpoint_done
@@ -196,6 +179,7 @@ weir_master_checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason
 {
 	struct weir_master_checkpoint *c = weir_master_find(m, id);
 	struct weir_checkpoint_done done;
+	struct weir_subtask_done *subtasks;
 
 	if (c == NULL)
 		return;
@@ -211,7 +195,10 @@ weir_master_checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason
 		delete_untold(m, c);
 	}
 	count_end(m, &done, reason);
+	subtasks = weir_master_subtasks(m, c, &done.subtask_cnt);
+	done.subtasks = subtasks;
 	if (m->cfg.checkpoint_done != NULL)
 		m->cfg.checkpoint_done(m->cfg.arg, &done);
+	free(subtasks);
 	weir_master_checkpoint_free(m, c);
 }

@@ -160,6 +160,15 @@ void weir_master_checkpoint_acked(struct weir_master *m, const struct weir_maste
 /* It has ended: counted, said, and forgotten. reason NONE: completed. */
 void weir_master_checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason reason);
 
+/* master_statistics.c */
+/* The phases that a subtask measured, and its bytes of frames. */
+void weir_master_phases(const struct weir_master_checkpoint *c, const struct weir_task_ack *ack,
+			struct weir_subtask_done *to);
+/* Those of all that have acknowledged; the caller's to free. */
+struct weir_subtask_done *weir_master_subtasks(const struct weir_master *m,
+					       const struct weir_master_checkpoint *c,
+					       uint32_t *cnt);
+
 /* master_hooks.c */
 void weir_master_hook_begin(struct weir_master *m, uint64_t id, uint32_t which);
 bool weir_master_step_hooks(struct weir_master *m);

@@ -32,7 +32,7 @@ take_frame(struct weir_task *t, uint32_t channel, uint32_t ref)
 			rc = weir_ctx_reserve(head, 2 * batch.selected);
 		if (rc == 0)
 			rc = head->op->process(head, &batch, &head->out);
-		weir_input_count(t->input, (uint64_t)frame->rows * 8 + frame->heap_len);
+		weir_input_count(t->input, weir_frame_bytes(t->channels[channel].layout, frame));
 	}
 	t->channels[channel].processed++;
 	if (!WEIR_PLANT(FRAME_EARLY))

@@ -112,6 +112,7 @@ ALLOC_ALLOWED = {
     "engine/core/master_requests.c": "the same",
     "engine/core/master_savepoint.c": "the same",
     "engine/core/master_splits.c": "the same",
+    "engine/core/master_statistics.c": "the same",
     "engine/core/restore.c": "before the cores start",
     "engine/core/runtime.c": "set-up of a worker: cores, tasks, channels",
     "engine/exchange/gate.c": "set-up of a task's gate",

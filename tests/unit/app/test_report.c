@@ -24,6 +24,38 @@ expect_counts(const struct weir_report *r, uint64_t triggered, uint64_t complete
 	cr_expect_eq(r->aborted, aborted);
 }
 
+static uint32_t ended_cnt, with_tasks_cnt;
+
+static void
+note_ended(void *arg, json_t *entry)
+{
+	(void)arg;
+	ended_cnt++;
+	with_tasks_cnt += json_object_get(entry, "tasks") != NULL;
+}
+
+/* K16: the history is told once what has ended, with details that the list does not keep. */
+Test(report, what_has_ended_is_told_with_its_details)
+{
+	struct weir_report r;
+	json_t *entry = json_pack("{s:i, s:s, s:[]}", "id", 1, "status", "completed", "tasks");
+
+	weir_report_init(&r);
+	r.ended = note_ended;
+	weir_report_attempt(&r);
+	checkpoint(&r, 1, "pending");
+	cr_expect_eq(ended_cnt, 0);
+	weir_report_checkpoint(&r, entry);
+	cr_expect_eq(ended_cnt, 1);
+	cr_expect_eq(with_tasks_cnt, 1);
+	cr_expect_null(json_object_get(json_array_get(r.checkpoints, 0), "tasks"));
+	checkpoint(&r, 2, "pending");
+	weir_report_attempt_over(&r, 1, "TASK_FAILURE");
+	cr_expect_eq(ended_cnt, 2);
+	json_decref(entry);
+	weir_report_fini(&r);
+}
+
 Test(report, a_checkpoint_counts_once)
 {
 	struct weir_report r;
