@@ -203,7 +203,12 @@ class Draw:
         kind = {'unaligned': 'ub', 'alternating': self.r.choice(('b', 'tb', 'ub'))}.get(self.opt.mode, 'b')
         if self.opt.forced:
             kind = 'b'
-        self.emit(f'rpc {kind}{max([0] + self.top + [self.task.handler.latest()]) + self.r.choice((0, 1, 1, 2))}')
+        cid = max([0] + self.top + [self.task.handler.latest()]) + self.r.choice((0, 1, 1, 2))
+        sent = self.kind_of.get(cid)  # one id, one kind
+        if sent is not None and not self.opt.forced:
+            kind = {'sp': 'b', 'mixed': kind if kind != 'b' else 'tb'}.get(sent, sent)
+        self.kind_of.setdefault(cid, kind)
+        self.emit(f'rpc {kind}{cid}')
 
     def stamp(self):
         later = [i for i in self.plan if i > max(self.top) and i not in self.stamped and i not in self.task.stamps]
