@@ -179,3 +179,11 @@ class Queue:
         self.items.append(r)
         self.items.sort(key=self.key)
         return self.items.pop() if len(self.items) > self.limit else None
+
+
+class Stored:
+    """A completed checkpoint or savepoint."""
+
+    def __init__(self, cid, private, files, acks, hooks, claimed=True, old_savepoint=False):
+        self.cid, self.private, self.files, self.acks, self.hooks = cid, private, files, acks, hooks
+        self.claimed, self.old_savepoint = claimed, old_savepoint

@@ -1,9 +1,8 @@
 """The checkpoint coordinator as the notation describes it: one method per step, updates as lines."""
 
-from cgraph import Failures, Graph, Illegal, Queue, Valve, show
-
-SUSPEND = 'CHECKPOINT_COORDINATOR_SUSPEND'
-FINAL = ('FINISHED', 'CANCELED', 'FAILED', 'SUSPENDED')
+from cgraph import Failures, Graph, Illegal, Queue, Stored, Valve, show
+from coord_acks import Acks
+from coord_states import SUSPEND, States
 
 
 class Config:
@@ -54,14 +53,6 @@ class Pending:
         return out
 
 
-class Stored:
-    """A completed checkpoint or savepoint."""
-
-    def __init__(self, cid, private, files, acks, hooks, claimed=True, old_savepoint=False):
-        self.cid, self.private, self.files, self.acks, self.hooks = cid, private, files, acks, hooks
-        self.claimed, self.old_savepoint = claimed, old_savepoint
-
-
 class Preparation:
     """The request that is being prepared."""
 
@@ -70,7 +61,7 @@ class Preparation:
         self.asked, self.events, self.closing = [], {}, set()
 
 
-class Coordinator:
+class Coordinator(Acks, States):
     def __init__(self, cfg):
         self.cfg, self.graph, self.job = cfg, cfg.graph, cfg.job
         self.out, self.now, self.armed, self.starts, self.periodics, self.arrivals = [], 0, 0, 0, 0, 0
@@ -425,122 +416,6 @@ class Coordinator:
             for e in self.valves[c][t].open(cid):
                 self.send_now(c, t, e)
 
-    # -- acknowledgement
-
-    def outcome(self, attempt, cid, states, other):
-        if self.shut:
-            return 'shutdown'
-        if other:
-            return 'other-job'
-        p = self.pending.get(cid)
-        known = p or self.savepoints.get(cid) or next((s for s in self.completed if s.cid == cid), None)
-        if known and attempt in known.acks:
-            return 'duplicate'
-        if p:
-            if attempt not in p.wait:
-                return 'unknown'
-            if any(s.endswith('=') and s[:-1] not in self.registry for s in states):
-                return 'broken'
-            return 'success'
-        return 'expired' if cid in self.expired else 'late'
-
-    def ack(self, word, cid, states, other):
-        attempt = self.graph.attempt_of(word)
-        what = self.outcome(attempt, cid, states, other)
-        self.say(f'ack {what}')
-        if what in ('shutdown', 'other-job', 'duplicate'):
-            return
-        p = self.pending.get(cid)
-        private_all = p is not None and p.req.savepoint()
-        if not private_all:
-            for s in states:
-                if '=' in s:
-                    self.register(cid, *s.split('='), what == 'success')
-        if what != 'success':
-            files = [s for s in states if '=' not in s and s[0] != '!']
-            if private_all:
-                files += [s.split('=')[1] for s in states if '=' in s and s.split('=')[1]]
-            self.discard(files)
-            if what == 'broken':
-                self.abort(p, 'CHECKPOINT_ASYNC_EXCEPTION', show(attempt))
-            return
-        p.acks[attempt] = states
-        self.maybe_finalise(p)
-
-    def register(self, cid, key, name, success):
-        entry = self.registry.get(key)
-        if entry is None:
-            if name:
-                self.registry[key] = [name, cid, cid]
-            return
-        if name and name != entry[0]:
-            if success and not self.pinned(key) and entry[2] <= cid:
-                name, entry[0] = entry[0], name
-            elif not success:
-                self.discard([name])
-                return
-            self.discard([name])
-        entry[2] = max(entry[2], cid)
-
-    def pinned(self, key):
-        return any(s.claimed and key in s.files for s in self.completed) or \
-            any(p.finalising and key in p.keys() and not p.req.savepoint() for p in self.pending.values())
-
-    def discard(self, files):
-        kept = {f for _, fs in self.doubt for f in fs}
-        files = sorted(f for f in files if f not in kept)
-        if files:
-            self.say('discard ' + ' '.join(files))
-
-    def delete(self, cid, files):
-        self.say(' '.join([f'delete {cid}'] + sorted(files)))
-        if self.manual('delete'):
-            self.cleaning.append(cid)
-
-    def maybe_finalise(self, p):
-        if not p.sent or p.missing() or p.finalising:
-            return
-        del self.timers[p.cid]
-        if self.union_broken(p):
-            self.abort(p, 'CHECKPOINT_DECLINED_TASK_CLOSING')
-            return
-        p.finalising = True
-        if not p.req.savepoint():
-            p.files = {k: self.registry[k][0] for k in p.keys()}
-        if self.manual('finalize'):
-            self.say(f'need finalize {p.cid}')
-        else:
-            self.finalised(p.cid, 'ok')
-
-    def union_broken(self, p):
-        for v in self.graph.union:
-            acks = {a: s for a, s in p.acks.items() if a[0] == v}
-            if not any(not x.startswith('!') for s in acks.values() for x in s):
-                continue
-            done = sum(t[0] == v for t in p.done)
-            ended = sum('!finished' in s for s in acks.values())
-            if done or 0 < ended < self.graph.par[v]:
-                return True
-        return False
-
-    def finalised(self, cid, how):
-        if cid in self.writing:
-            p = self.writing.pop(cid)
-            if how == 'unknown':
-                self.doubt.append((cid, set(p.files.values())))
-            else:
-                self.delete(cid, p.private())
-            return
-        p = self.pending.get(cid)
-        if p is None or not p.finalising:
-            raise Illegal
-        if how == 'ok':
-            self.complete(p)
-            return
-        if how == 'unknown':
-            self.doubt.append((cid, set(p.files.values())))
-        self.abort(p, 'FINALIZE_CHECKPOINT_FAILURE', write=how)
-
     # -- completion
 
     def complete(self, p):
@@ -638,123 +513,3 @@ class Coordinator:
             raise Illegal
         if not p.finalising:
             self.abort(p, reason)
-
-    # -- states
-
-    def set_task(self, t, state):
-        was, before = self.graph.state[t], self.active()
-        self.graph.state[t] = state
-        self.left_running(t, was, before)
-        if self.active() and not before:
-            self.start()
-
-    def left_running(self, t, was, before):
-        lost = self.lose_events(t) if was == 'RUNNING' != self.graph.state[t] else []
-        if before and not self.active():
-            self.stop(SUSPEND)
-        if was != 'RUNNING' or self.graph.state[t] == 'RUNNING':
-            return
-        if not self.graph.finished(t) and not before:
-            for cid in sorted(self.pending):
-                p = self.pending.get(cid)
-                if p and self.graph.now(t) not in p.acks and not p.finalising:
-                    self.abort(p, 'TASK_FAILURE')
-        for e in lost:
-            self.event_over(e, False)
-
-    def set_job(self, state):
-        was, before = self.job, self.active()
-        self.job = state
-        if was == 'RUNNING' and state != 'RUNNING' or before and not self.active():
-            self.stop(SUSPEND)
-        if state in FINAL:
-            self.end_of_job(state)
-        elif self.active() and not before:
-            self.start()
-
-    def end_of_job(self, state):
-        self.stop(SUSPEND)
-        self.shut = True
-        if state == 'SUSPENDED':
-            return
-        keep = {'on-cancel': ('CANCELED', 'FAILED'), 'on-failure': ('FAILED',)}.get(self.cfg.retention, ())
-        kept = self.completed if state in keep else [s for s in self.completed if not s.claimed]
-        used = {k for s in kept if s.claimed for k in s.files}
-        gone = [s for s in self.completed if s not in kept]
-        self.completed = kept
-        self.drop_keys([k for k in self.registry if k not in used])
-        self.delete_stored(gone)
-
-    def shutdown(self):
-        self.stop('CHECKPOINT_COORDINATOR_SHUTDOWN')
-        self.shut = True
-
-    def restart(self, tasks):
-        if self.active():
-            raise Illegal
-        for t in tasks:
-            was = self.graph.state[t]
-            self.graph.state[t] = 'CREATED'
-            self.left_running(t, was, False)
-            self.graph.attempt[t] += 1
-            for c, _ in self.cfg.coords:
-                if t in self.valves[c]:
-                    self.valves[c][t] = Valve()
-
-    # -- restore
-
-    def restore(self, tasks):
-        for cid in sorted(self.pending):
-            if cid in self.pending:
-                self.abort(self.pending[cid], 'JOB_FAILOVER_REGION')
-        latest = self.completed[-1] if self.completed else None
-        if latest:
-            self.full = not latest.claimed
-        self.tell_restore(latest, self.graph.order(set(tasks)))
-
-    def tell_restore(self, latest, tasks):
-        cid = latest.cid if latest else '-'
-        self.say(f'restore {cid}{self.names([self.graph.now(t) for t in tasks])}')
-        for h in self.cfg.hooks:
-            self.say(f'hook-restore {h} {cid} {latest.hooks.get(h) or "-"}' if latest else f'hook-reset {h}')
-        for c, _ in self.cfg.coords:
-            if len(tasks) == len(self.graph.tasks()):
-                self.say(f'coord-reset {c} {cid}')
-                self.newest[c] = latest.cid if latest else 0
-                self.way = {e: w for e, w in self.way.items() if w[0] != c}
-                self.valves[c] = {t: Valve() for t in self.coord_tasks(c)}
-                continue
-            for t in tasks:
-                if t in self.valves[c]:
-                    self.say(f'subtask-reset {c} {show(self.graph.now(t))} {cid}')
-
-    def start_from(self, cid, claim, savepoint, states, hooks, allow):
-        if self.completed or self.pending or self.savepoints or self.next_id > 1 or self.prep or self.registry:
-            raise Illegal
-        alien = sorted(h for h in hooks if h not in self.cfg.hooks)
-        if alien and not allow:
-            self.say('restore-failed' + ''.join(f' hook:{h}' for h in alien))
-            return
-        private = [s for s in states if '=' not in s]
-        files = dict(s.split('=') for s in states if '=' in s)
-        stored = Stored(cid, private, files, {}, hooks, claim, savepoint)
-        self.completed.append(stored)
-        self.next_id = cid + 1
-        self.full = not claim
-        if claim:
-            for k, f in files.items():
-                self.registry[k] = [f, cid, cid]
-        self.tell_restore(stored, self.graph.tasks())
-
-    def crash(self):
-        for r in self.requests.values():
-            if r.ends == 'open':
-                r.ends = 'lost'
-        self.forget()
-        self.job = 'RESTARTING'
-        for t in self.graph.tasks():
-            self.graph.attempt[t] += 1
-            self.graph.state[t] = 'CREATED'
-        for s in self.completed:
-            for k, f in s.files.items() if s.claimed else ():
-                self.registry.setdefault(k, [f, s.cid, s.cid])[2] = s.cid
