@@ -46,6 +46,15 @@ weir_checkpoint_kind(uint32_t kind)
 	}
 }
 
+/* The user's words may be no UTF-8. */
+static json_t *
+words(const char *text)
+{
+	json_t *json = json_string(text);
+
+	return json != NULL ? json : json_string("?");
+}
+
 static const char *
 segment_kind(uint32_t kind)
 {
@@ -166,10 +175,13 @@ operator_json(const struct weir_manifest *m, const struct weir_manifest_operator
 
 	for (i = 0; i < op->state_cnt; i++)
 		json_array_append_new(
-			states, json_pack("{s:s, s:s, s:I, s:I}", "name", op->states[i].name, "key",
-					  op->states[i].key_kind == 0 ? "fixed" : "bytes",
-					  "key_bytes", (json_int_t)op->states[i].key_bytes,
-					  "value_bytes", (json_int_t)op->states[i].value_bytes));
+			states,
+			json_pack("{s:s, s:s, s:I, s:o, s:I, s:o}", "name", op->states[i].name,
+				  "key", op->states[i].key_kind == 0 ? "fixed" : "bytes",
+				  "key_bytes", (json_int_t)op->states[i].key_bytes, "key_type",
+				  words(op->states[i].key_type), "value_bytes",
+				  (json_int_t)op->states[i].value_bytes, "value_type",
+				  words(op->states[i].value_type)));
 	for (i = 0; i < op->subtask_cnt; i++)
 		json_array_append_new(subtasks, subtask_json(m, op, i));
 	return json_pack("{s:s, s:s, s:I, s:b, s:I, s:o, s:o}", "id", op->id, "type", op->type,

@@ -140,6 +140,8 @@ struct weir_manifest_state {
 	uint32_t key_kind;  /* 0 fixed, 1 bytes */
 	uint32_t key_bytes; /* fixed: 1..256; bytes: 0 */
 	uint32_t value_bytes;
+	const char *key_type;	/* in words; "": not known */
+	const char *value_type; /* in words of the operator's; "": only the length is known */
 };
 
 struct weir_manifest_operator {

@@ -180,6 +180,8 @@ pack_states(struct weir_manifest_pool *pool, const struct weir_manifest_operator
 		to[i].key_kind = st->key_kind;
 		to[i].key_bytes = st->key_bytes;
 		to[i].value_bytes = st->value_bytes;
+		to[i].key_type = (char *)(st->key_type != NULL ? st->key_type : "");
+		to[i].value_type = (char *)(st->value_type != NULL ? st->value_type : "");
 	}
 	return list;
 }

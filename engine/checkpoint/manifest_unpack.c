@@ -176,6 +176,8 @@ unpack_states(struct weir_manifest_pool *pool, const Weir__Pb__Operator *pb)
 		to[i].key_kind = pb->states[i]->key_kind;
 		to[i].key_bytes = pb->states[i]->key_bytes;
 		to[i].value_bytes = pb->states[i]->value_bytes;
+		to[i].key_type = pb->states[i]->key_type;
+		to[i].value_type = pb->states[i]->value_type;
 	}
 	return to;
 }

@@ -257,13 +257,15 @@ put_operator(struct weir_master *m, struct pool *pool, const struct weir_master_
 					       .subtask_cnt = o->parallelism,
 					       .finished = true };
 	for (uint32_t s = 0; s < o->op.state_cnt; s++) {
-		const struct weir_state_decl *d = &o->op.states[s];
-		const uint32_t bytes = d->key_bytes > 0 ? d->key_bytes : o->key.bytes;
+		struct weir_plan_state *d = take(pool, sizeof(*d));
 
+		weir_plan_state(o, s, d);
 		states[s] = (struct weir_manifest_state){ .name = d->name,
-							  .key_kind = bytes > 0 ? 0 : 1,
-							  .key_bytes = bytes,
-							  .value_bytes = d->value_bytes };
+							  .key_kind = d->key_bytes > 0 ? 0 : 1,
+							  .key_bytes = d->key_bytes,
+							  .value_bytes = d->value_bytes,
+							  .key_type = d->key_type,
+							  .value_type = d->value_type };
 	}
 	for (uint32_t i = 0; i < o->parallelism; i++) {
 		put_subtask(m, pool, c, file_idx, op, i, &subs[i]);

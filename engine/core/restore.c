@@ -1,167 +1,22 @@
 #include "engine/core/restore.h"
 
 #include "engine/base/plant.h"
+#include "engine/core/restore_priv.h"
 #include "engine/core/runtime_priv.h"
-#include "engine/core/subtask_blob.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-#define PASSED_MAX 65536u /* ranges: far more than changes of parallelism can leave */
-
-static const struct weir_manifest_operator *
-find_operator(const struct weir_manifest *m, const char *id)
-{
-	for (uint32_t o = 0; o < m->operator_cnt; o++)
-		if (strcmp(m->operators[o].id, id) == 0)
-			return &m->operators[o];
-	return NULL;
-}
-
-static uint32_t
-find_planned(const struct weir_plan *plan, const char *id)
-{
-	for (uint32_t o = 0; o < plan->op_cnt; o++)
-		if (strcmp(plan->op[o].id, id) == 0)
-			return o;
-	return UINT32_MAX;
-}
-
-static uint32_t
-find_state(const struct weir_plan_operator_info *o, const char *name)
-{
-	for (uint32_t s = 0; s < o->op.state_cnt; s++)
-		if (strcmp(o->op.states[s].name, name) == 0)
-			return s;
-	return UINT32_MAX;
-}
-
-/* NULL: there is none, or it is of another version of weir. */
-static const struct weir_subtask_blob *
-blob_of(const struct weir_manifest_subtask *s)
-{
-	const struct weir_subtask_blob *b = s->blob.bytes;
-
-	if (s->blob.len < sizeof(*b) || b->version != WEIR_SUBTASK_BLOB_VERSION ||
-	    b->pending_cnt > WEIR_TRANSACTIONS_MAX || b->passed_cnt > PASSED_MAX ||
-	    s->blob.len != weir_subtask_blob_bytes(b->pending_cnt, b->passed_cnt))
-		return NULL;
-	return b;
-}
-
-/* Does the checkpoint hold anything of this operator that would be lost without it? */
-static bool
-holds_anything(const struct weir_manifest_operator *mo)
-{
-	for (uint32_t i = 0; i < mo->subtask_cnt; i++) {
-		const struct weir_subtask_blob *b = blob_of(&mo->subtasks[i]);
-
-		if (mo->subtasks[i].segment_cnt > 0 || mo->coordinator.len > 0)
-			return true;
-		if (b != NULL && b->pending_cnt > 0)
-			return true;
-	}
-	return mo->state_cnt > 0;
-}
-
-/* S7: state without a home: an error, unless it may be left out. */
-static void WEIR_PRINTF(3, 4) gone(const struct weir_restore_options *options,
-				   struct weir_error *err, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (options == NULL || !options->allow_non_restored)
-		weir_error_append(err, WEIR_ERR_DATA, "%s", text);
-	else if (options->left_out != NULL)
-		options->left_out(options->arg, text);
-}
-
-static void
-check_states(const struct weir_plan_operator_info *o, const struct weir_manifest_operator *mo,
-	     const struct weir_restore_options *options, struct weir_error *err)
-{
-	for (uint32_t s = 0; s < mo->state_cnt; s++) {
-		const struct weir_manifest_state *ms = &mo->states[s];
-		const uint32_t p = find_state(o, ms->name);
-		uint32_t key_bytes;
-
-		if (p == UINT32_MAX) {
-			gone(options, err, "operator '%s' has no state '%s' any more", o->id,
-			     ms->name);
-			continue;
-		}
-		key_bytes =
-			o->op.states[p].key_bytes > 0 ? o->op.states[p].key_bytes : o->key.bytes;
-		if (key_bytes != ms->key_bytes)
-			weir_error_append(
-				err, WEIR_ERR_DATA,
-				"operator '%s' state '%s': keys of %u bytes in the checkpoint, %u "
-				"now",
-				o->id, ms->name, ms->key_bytes, key_bytes);
-		if (o->op.states[p].value_bytes != ms->value_bytes)
-			weir_error_append(err, WEIR_ERR_DATA,
-					  "operator '%s' state '%s': values of %u bytes in the "
-					  "checkpoint, %u "
-					  "now",
-					  o->id, ms->name, ms->value_bytes,
-					  o->op.states[p].value_bytes);
-	}
-}
-
-/* What cannot be read is not "nothing": a pre-committed transaction may be in it. */
-static void
-check_blobs(const struct weir_manifest_operator *mo, struct weir_error *err)
-{
-	for (uint32_t i = 0; i < mo->subtask_cnt; i++)
-		if (mo->subtasks[i].blob.len > 0 && blob_of(&mo->subtasks[i]) == NULL)
-			weir_error_append(err, WEIR_ERR_DATA,
-					  "operator '%s' subtask %u: its own bytes are not those "
-					  "that this version of weir writes",
-					  mo->id, i);
-}
-
-int
-weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
-		   const struct weir_restore_options *options, struct weir_error *err)
-{
-	*err = (struct weir_error){ 0 };
-	if (plan->max_parallelism != m->max_parallelism)
-		weir_error_append(
-			err, WEIR_ERR_DATA,
-			"max-parallelism is %u in the checkpoint and %u now: it is fixed for the "
-			"life of the state",
-			m->max_parallelism, plan->max_parallelism);
-	for (uint32_t i = 0; i < m->operator_cnt; i++) {
-		const struct weir_manifest_operator *mo = &m->operators[i];
-		const uint32_t o = find_planned(plan, mo->id);
-
-		check_blobs(mo, err);
-		if (o != UINT32_MAX)
-			check_states(&plan->op[o], mo, options, err);
-		else if (holds_anything(mo))
-			gone(options, err,
-			     "the job has no operator '%s', whose state is in the checkpoint",
-			     mo->id);
-	}
-	return err->code;
-}
 
 bool
 weir_restore_knows(const struct weir_manifest *m, const char *id)
 {
-	return find_operator(m, id) != NULL;
+	return weir_restore_operator(m, id) != NULL;
 }
 
 int
 weir_restore_splits(const struct weir_plan *plan, const struct weir_manifest *m,
 		    struct weir_enumerator *e, struct weir_error *err)
 {
-	const struct weir_manifest_operator *mo = find_operator(m, plan->op[e->op].id);
+	const struct weir_manifest_operator *mo = weir_restore_operator(m, plan->op[e->op].id);
 	int rc;
 
 	if (mo == NULL)
@@ -194,21 +49,13 @@ weir_restore_splits(const struct weir_plan *plan, const struct weir_manifest *m,
 
 /* ---- into the runtime ---- */
 
-static bool
-was_ended(const struct weir_manifest_subtask *s)
-{
-	const struct weir_subtask_blob *b = blob_of(s);
-
-	return s->finished || (b != NULL && (b->flags & WEIR_SUBTASK_ENDED) != 0);
-}
-
 /* How far event time was for the keys of a subtask that others take over: at its end only if they
  * have been emitted. */
 static int64_t
 watermark_of(const struct weir_manifest_subtask *s)
 {
-	return s->watermark_ns == WEIR_TIME_END && !was_ended(s) ? WEIR_TIME_END - 1
-								 : s->watermark_ns;
+	return s->watermark_ns == WEIR_TIME_END && !weir_restore_ended(s) ? WEIR_TIME_END - 1
+									  : s->watermark_ns;
 }
 
 /* R12: counters go on. At another parallelism the first subtask carries them all. */
@@ -261,7 +108,7 @@ put_pending(struct weir_runtime *rt, uint32_t op, uint32_t subtask,
 	    const struct weir_manifest_subtask *s, bool of_savepoint)
 {
 	struct weir_two_phase *sink = weir_runtime_ctx(rt, op, subtask)->two_phase;
-	const struct weir_subtask_blob *b = blob_of(s);
+	const struct weir_subtask_blob *b = weir_restore_blob(s);
 
 	if (b != NULL && sink != NULL)
 		weir_two_phase_restore(sink, b->pending, b->pending_cnt, of_savepoint);
@@ -348,7 +195,7 @@ put_passed(struct weir_runtime *rt, const struct weir_manifest_operator *mo, uin
 	uint64_t first, last;
 
 	for (uint32_t i = 0; i < mo->subtask_cnt; i++) {
-		const struct weir_subtask_blob *b = blob_of(&mo->subtasks[i]);
+		const struct weir_subtask_blob *b = weir_restore_blob(&mo->subtasks[i]);
 
 		most += b != NULL ? b->passed_cnt : 0;
 	}
@@ -356,7 +203,7 @@ put_passed(struct weir_runtime *rt, const struct weir_manifest_operator *mo, uin
 	c->passed = (struct weir_passed_list){ .at = to, .max_ns = INT64_MIN };
 	weir_plan_hash_range(plan, subtask, plan->op[op].parallelism, &first, &last);
 	for (uint32_t i = 0; i < mo->subtask_cnt; i++) {
-		const struct weir_subtask_blob *b = blob_of(&mo->subtasks[i]);
+		const struct weir_subtask_blob *b = weir_restore_blob(&mo->subtasks[i]);
 		struct weir_passed was = { .watermark_ns = watermark_of(&mo->subtasks[i]) };
 
 		weir_plan_hash_range(plan, i, mo->subtask_cnt, &was.hash_first, &was.hash_last);
@@ -383,18 +230,20 @@ put_operator(struct weir_runtime *rt, const struct weir_manifest *m,
 		int rc = 0;
 
 		put_counters(t, weir_runtime_ctx(rt, op, to), s);
-		put_pending(rt, op, to, s, weir_manifest_is_savepoint(m->kind));
+		/* Left out, when the sink is another one now (check_kind). */
+		if (strcmp(mo->type, rt->cfg.plan->op[op].type) == 0)
+			put_pending(rt, op, to, s, weir_manifest_is_savepoint(m->kind));
 		if (e != NULL)
 			rc = put_splits(rt, op, to, same, s, e, err);
 		if (rc != 0)
 			return rc;
 		if (watermark_of(s) < lowest)
 			lowest = watermark_of(s);
-		ended &= was_ended(s);
+		ended &= weir_restore_ended(s);
 		if (!same)
 			continue;
 		put_watermark(t, weir_runtime_ctx(rt, op, i), s->watermark_ns);
-		put_ended(t, weir_runtime_ctx(rt, op, i), was_ended(s));
+		put_ended(t, weir_runtime_ctx(rt, op, i), weir_restore_ended(s));
 		if (rt->cfg.plan->op[op].chain_idx == 0)
 			put_channels(rt, m, t, s);
 	}
@@ -418,7 +267,7 @@ weir_restore_begin(struct weir_runtime *rt, const struct weir_manifest *m,
 	const struct weir_plan *plan = rt->cfg.plan;
 
 	for (uint32_t o = 0; o < plan->op_cnt; o++) {
-		const struct weir_manifest_operator *mo = find_operator(m, plan->op[o].id);
+		const struct weir_manifest_operator *mo = weir_restore_operator(m, plan->op[o].id);
 		const struct weir_enumerator *e = NULL;
 		int rc;
 
@@ -470,10 +319,10 @@ weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m, uin
 	if (!weir_segment_is_state(seg) || seg->operator_idx >= m->operator_cnt)
 		return 0;
 	mo = &m->operators[seg->operator_idx];
-	op = find_planned(rt->cfg.plan, mo->id);
+	op = weir_restore_planned(rt->cfg.plan, mo->id);
 	if (op == UINT32_MAX || seg->state_idx >= mo->state_cnt)
 		return 0;
-	state = find_state(&rt->cfg.plan->op[op], mo->states[seg->state_idx].name);
+	state = weir_restore_state(&rt->cfg.plan->op[op], mo->states[seg->state_idx].name);
 	if (state == UINT32_MAX)
 		return 0;
 	for (uint32_t i = 0; i < rt->cfg.plan->op[op].parallelism; i++) {

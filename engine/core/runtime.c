@@ -181,21 +181,22 @@ open_states(struct weir_runtime *rt, struct weir_operator_ctx *c, uint32_t op, u
 
 	WEIR_ASSERT(o->op.state_cnt <= WEIR_STATES_MAX);
 	for (uint32_t s = 0; s < o->op.state_cnt; s++) {
-		const struct weir_state_decl *d = &o->op.states[s];
-		struct weir_kstate_spec spec = { .name = d->name,
+		struct weir_plan_state d;
+		struct weir_kstate_spec spec = { .name = o->op.states[s].name,
 						 .operator_idx = op,
 						 .subtask = subtask,
-						 .state_idx = s,
-						 .value_bytes = d->value_bytes };
+						 .state_idx = s };
 
-		spec.grouped = d->key_bytes > 0;
-		spec.key_bytes = d->key_bytes > 0 ? d->key_bytes : o->key.bytes;
+		weir_plan_state(o, s, &d);
+		spec.value_bytes = d.value_bytes;
+		spec.grouped = d.own_keys;
+		spec.key_bytes = d.key_bytes;
 		spec.key_kind = spec.key_bytes > 0 ? WEIR_KEY_FIXED : WEIR_KEY_BYTES;
 		weir_plan_hash_range(rt->cfg.plan, subtask, o->parallelism, &spec.hash_first,
 				     &spec.hash_last);
 		c->state[s] = weir_kstate_open(core->backend, &spec, err);
 		if (c->state[s] == NULL)
-			return weir_error_prefix(err, "operator '%s' state '%s'", o->id, d->name);
+			return weir_error_prefix(err, "operator '%s' state '%s'", o->id, d.name);
 	}
 	c->state_cnt = o->op.state_cnt;
 	if (o->key.cnt > 1)

@@ -139,4 +139,16 @@ uint32_t weir_plan_capture_frames(const struct weir_plan *plan);
 void weir_plan_hash_range(const struct weir_plan *plan, uint32_t subtask, uint32_t parallelism,
 			  uint64_t *first, uint64_t *last);
 
+/* A state that an operator declares, with the stream's key where it has none of its own. */
+struct weir_plan_state {
+	const char *name;
+	bool own_keys;
+	uint32_t key_bytes; /* 0: byte strings */
+	uint32_t value_bytes;
+	char key_type[96];	/* in words: the kinds of the key's columns */
+	const char *value_type; /* in words of the operator's; "": none */
+};
+void weir_plan_state(const struct weir_plan_operator_info *op, uint32_t state,
+		     struct weir_plan_state *out);
+
 #endif /* WEIR_ENGINE_GRAPH_PLAN_H */

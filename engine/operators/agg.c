@@ -1,5 +1,6 @@
 #include "engine/operators/agg.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,22 @@ weir_aggs_of_partials(const struct weir_aggs *aggs, uint32_t first)
 }
 
 static const char *const agg_names[] = { "count", "sum", "min", "max" };
+
+void
+weir_aggs_print(const struct weir_aggs *aggs, const struct weir_type *in, char *text, size_t room)
+{
+	size_t at = 0;
+
+	for (uint32_t a = 0; a < aggs->cnt && at < room; a++) {
+		const struct weir_agg *g = &aggs->agg[a];
+
+		at += (size_t)snprintf(text + at, room - at, "%s%s", a > 0 ? ", " : "",
+				       agg_names[g->fn]);
+		if (g->fn != WEIR_COUNT && at < room)
+			at += (size_t)snprintf(text + at, room - at, "(%s)",
+					       in->columns[g->column].name);
+	}
+}
 
 struct weir_type *
 weir_aggs_type(const struct weir_type *in, const struct weir_key *key, const char *time,

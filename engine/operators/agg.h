@@ -29,6 +29,10 @@ weir_aggs_bytes(const struct weir_aggs *aggs)
 	return (aggs->cnt + aggs->seen) * (uint32_t)sizeof(uint64_t);
 }
 
+/* In words, for what a state is called in checkpoints: "count, sum(price)"; in: the rows' type. */
+void weir_aggs_print(const struct weir_aggs *aggs, const struct weir_type *in, char *text,
+		     size_t room);
+
 /* Add the selected rows to their accumulators acc[i], i < in->selected. */
 void weir_aggs_add(const struct weir_aggs *aggs, const struct weir_batch *in, void *const *acc);
 

@@ -20,6 +20,7 @@ struct arg {
 	bool fused; /* one sum: look-up and addition in one */
 	struct weir_aggs aggs;
 	struct weir_state_decl states[2];
+	char words[160]; /* a merger has those of the whole */
 };
 
 struct local {
@@ -201,7 +202,8 @@ static void
 declare_states(struct arg *a)
 {
 	a->states[VALUES] = (struct weir_state_decl){ .name = "values",
-						      .value_bytes = weir_aggs_bytes(&a->aggs) };
+						      .value_bytes = weir_aggs_bytes(&a->aggs),
+						      .type = a->words };
 	a->states[CHANGED] = (struct weir_state_decl){ .name = "changed", .value_bytes = 1 };
 }
 
@@ -252,6 +254,7 @@ weir_reduce(struct weir_stream *in, const char *id, const struct weir_reduce *re
 			weir_job_mistake(in->job, "reduce '%s': more than %u columns", id,
 					 WEIR_COLUMNS_MAX);
 		a->fused = each && a->aggs.cnt == 1 && a->aggs.agg[0].fn == WEIR_SUM;
+		weir_aggs_print(&a->aggs, type, a->words, sizeof(a->words));
 		declare_states(a);
 		reduce_operator(a, out, &op);
 	}

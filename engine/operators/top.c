@@ -29,6 +29,7 @@ struct arg {
 	uint32_t column_cnt; /* of the input */
 	uint16_t width[WEIR_COLUMNS_MAX];
 	struct weir_state_decl states[1];
+	char words[160];
 };
 
 struct candidates {
@@ -330,6 +331,19 @@ top_type(const struct weir_type *in)
 	return t;
 }
 
+/* Rows are kept as they are: their columns, and what they were chosen by. */
+static void
+print_words(struct arg *a, const struct weir_type *in)
+{
+	int at = snprintf(a->words, sizeof(a->words),
+			  "highest %s of %lld ns: ", in->columns[a->top.rank_column].name,
+			  (long long)a->length_ns);
+
+	for (uint32_t c = 0; c < in->column_cnt && at < (int)sizeof(a->words); c++)
+		at += snprintf(a->words + at, sizeof(a->words) - (size_t)at, "%s%s",
+			       c > 0 ? ", " : "", in->columns[c].name);
+}
+
 static bool
 fill(struct arg *a, const struct weir_type *in, const struct weir_top *top)
 {
@@ -346,7 +360,9 @@ fill(struct arg *a, const struct weir_type *in, const struct weir_top *top)
 		a->width[c] = in->columns[c].width;
 		a->row_bytes += a->width[c];
 	}
+	print_words(a, in);
 	a->states[BEST] = (struct weir_state_decl){ .name = "best",
+						    .type = a->words,
 						    .value_bytes = a->row_bytes,
 						    .key_bytes = sizeof(uint64_t) };
 	return a->row_bytes <= ROW_MAX;
@@ -402,6 +418,7 @@ weir_top(struct weir_stream *in, const char *id, const struct weir_top *top)
 				 "columns of at most %u bytes together",
 				 id, ROW_MAX);
 	*b = *a;
+	b->states[BEST].type = b->words;
 	local.arg = a;
 	local.out = top_type(type);
 	final.arg = b;

@@ -18,6 +18,7 @@
 #include "engine/operators/panes.h"
 #include "engine/operators/slice.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ struct arg {
 	struct weir_window w; /* slide_ns > 0 */
 	struct weir_aggs aggs;
 	struct weir_state_decl states[1];
+	char words[160]; /* a merger has those of the whole */
 };
 
 struct local {
@@ -343,7 +345,19 @@ static void
 declare_states(struct arg *a)
 {
 	a->states[PANES] = (struct weir_state_decl){ .name = "panes",
-						     .value_bytes = weir_aggs_bytes(&a->aggs) };
+						     .value_bytes = weir_aggs_bytes(&a->aggs),
+						     .type = a->words };
+}
+
+/* Panes are only good for windows of the same size and slide. */
+static void
+print_words(struct arg *a, const struct weir_type *in)
+{
+	const int at = snprintf(a->words, sizeof(a->words),
+				"windows of %lld ns every %lld ns: ", (long long)a->w.size_ns,
+				(long long)a->w.slide_ns);
+
+	weir_aggs_print(&a->aggs, in, a->words + at, sizeof(a->words) - (size_t)at);
 }
 
 static bool
@@ -396,6 +410,7 @@ weir_window(struct weir_stream *in, const char *id, const struct weir_window *wi
 				 WEIR_AGGS_MAX);
 	else {
 		out = weir_aggs_type(type, &in->key, "window", &a->aggs, false);
+		print_words(a, type);
 		declare_states(a);
 		window_operator(a, out, &op);
 	}

@@ -26,6 +26,8 @@ struct weir_state_decl {
 	uint32_t value_bytes; /* 1..1024; a new value is all zero */
 	uint32_t key_bytes;   /* 0: the stream's key; else fixed keys of this length, made by the
 				 operator */
+	const char *type;     /* what a value is, in words of yours; a checkpoint keeps them, and
+				 values under other words are not restored. NULL: any of this length */
 };
 
 /* Values of all rows that count, by the stream's key, in namespace ns; created zeroed where

@@ -23,7 +23,9 @@ class Live(Run):
         chk = [a.split("=", 1)[1] for a in self.args if a.startswith("checkpoint.dir=")]
         more = ["--set", f"checkpoint.dir={chk[0]}"] if chk else []
         name, *rest = args
-        job = self.args[2] if chk else f"{self.args[2]}@{self.process.pid}"
+        named = [a.split("=", 1)[1] for a in self.args if a.startswith("job.name=")]
+        job = named[0] if named else self.args[2]
+        job = job if chk else f"{job}@{self.process.pid}"
         done = subprocess.run([e2e.WEIR, name, job, *rest, *more], capture_output=True, text=True,
                               timeout=timeout * e2e.PATIENCE, cwd=e2e.scratch, check=False)
         return done.returncode, done.stdout, done.stderr

@@ -91,7 +91,7 @@ fill_operators(struct sample *s)
 	s->source[1].rows_out = UINT64_MAX;
 	s->sink[0].blob = (struct weir_blob){ "part-sink-0-3", 13 };
 	s->sink[0].rows_in = 12;
-	s->state[0] = (struct weir_manifest_state){ "counts", 0, 8, 16 };
+	s->state[0] = (struct weir_manifest_state){ "counts", 0, 8, 16, "u64", "count" };
 	s->op[0] = (struct weir_manifest_operator){ .id = "lines",
 						    .type = "source",
 						    .reasons = s->reason,

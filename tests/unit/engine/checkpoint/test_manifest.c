@@ -55,6 +55,8 @@ Test(manifest, what_goes_in_comes_out)
 	cr_assert_eq(m->trigger_ns, s.m.trigger_ns);
 	cr_assert_eq(m->operator_cnt, 3);
 	cr_assert_str_eq(m->operators[0].reasons[1], "not-ip");
+	cr_assert_str_eq(m->operators[1].states[0].key_type, "u64");
+	cr_assert_str_eq(m->operators[1].states[0].value_type, "count");
 	cr_assert_eq(m->operators[0].subtasks[1].dropped[1], 1000);
 	cr_assert_eq(m->operators[0].subtasks[1].watermark_ns, INT64_MIN);
 	cr_assert_eq(m->operators[0].subtasks[1].rows_out, UINT64_MAX);

@@ -1,0 +1,292 @@
+/*
+ * May this checkpoint be restored into this plan (S2, S7)? Operators are matched by id, states by
+ * id and name; every misfit is said, by name.
+ */
+#include "engine/core/restore_priv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PASSED_MAX 65536u /* ranges: far more than changes of parallelism can leave */
+
+const struct weir_manifest_operator *
+weir_restore_operator(const struct weir_manifest *m, const char *id)
+{
+	for (uint32_t o = 0; o < m->operator_cnt; o++)
+		if (strcmp(m->operators[o].id, id) == 0)
+			return &m->operators[o];
+	return NULL;
+}
+
+uint32_t
+weir_restore_planned(const struct weir_plan *plan, const char *id)
+{
+	for (uint32_t o = 0; o < plan->op_cnt; o++)
+		if (strcmp(plan->op[o].id, id) == 0)
+			return o;
+	return UINT32_MAX;
+}
+
+uint32_t
+weir_restore_state(const struct weir_plan_operator_info *o, const char *name)
+{
+	for (uint32_t s = 0; s < o->op.state_cnt; s++)
+		if (strcmp(o->op.states[s].name, name) == 0)
+			return s;
+	return UINT32_MAX;
+}
+
+const struct weir_subtask_blob *
+weir_restore_blob(const struct weir_manifest_subtask *s)
+{
+	const struct weir_subtask_blob *b = s->blob.bytes;
+
+	if (s->blob.len < sizeof(*b) || b->version != WEIR_SUBTASK_BLOB_VERSION ||
+	    b->pending_cnt > WEIR_TRANSACTIONS_MAX || b->passed_cnt > PASSED_MAX ||
+	    s->blob.len != weir_subtask_blob_bytes(b->pending_cnt, b->passed_cnt))
+		return NULL;
+	return b;
+}
+
+bool
+weir_restore_ended(const struct weir_manifest_subtask *s)
+{
+	const struct weir_subtask_blob *b = weir_restore_blob(s);
+
+	return s->finished || (b != NULL && (b->flags & WEIR_SUBTASK_ENDED) != 0);
+}
+
+/* Transactions of a sink that wait for their commit. */
+static uint32_t
+pending_cnt(const struct weir_manifest_subtask *s)
+{
+	const struct weir_subtask_blob *b = weir_restore_blob(s);
+
+	return b != NULL ? b->pending_cnt : 0;
+}
+
+/* Does the checkpoint hold anything of this operator that would be lost without it? */
+static bool
+holds_anything(const struct weir_manifest_operator *mo)
+{
+	for (uint32_t i = 0; i < mo->subtask_cnt; i++)
+		if (mo->subtasks[i].segment_cnt > 0 || mo->coordinator.len > 0 ||
+		    pending_cnt(&mo->subtasks[i]) > 0)
+			return true;
+	return mo->state_cnt > 0;
+}
+
+/* S7: state without a home: an error, unless it may be left out. */
+static void WEIR_PRINTF(3, 4) gone(const struct weir_restore_options *options,
+				   struct weir_error *err, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (options == NULL || !options->allow_non_restored)
+		weir_error_append(err, WEIR_ERR_DATA, "%s", text);
+	else if (options->left_out != NULL)
+		options->left_out(options->arg, text);
+}
+
+static void
+print_keys(char *text, size_t room, uint32_t bytes, const char *type)
+{
+	if (bytes == 0)
+		snprintf(text, room, "byte strings");
+	else if (type == NULL || type[0] == '\0')
+		snprintf(text, room, "%u bytes", bytes);
+	else
+		snprintf(text, room, "%u bytes (%s)", bytes, type);
+}
+
+/* Older checkpoints have no words. */
+static bool
+same_words(const char *was, const char *is)
+{
+	return was == NULL || was[0] == '\0' || is[0] == '\0' || strcmp(was, is) == 0;
+}
+
+static void
+check_state(const char *id, const struct weir_manifest_state *was, const struct weir_plan_state *is,
+	    struct weir_error *err)
+{
+	char before[160], now[160];
+
+	if (was->key_bytes != is->key_bytes || !same_words(was->key_type, is->key_type)) {
+		print_keys(before, sizeof(before), was->key_bytes, was->key_type);
+		print_keys(now, sizeof(now), is->key_bytes, is->key_type);
+		weir_error_append(
+			err, WEIR_ERR_DATA,
+			"operator '%s' state '%s': keys of %s in the checkpoint, of %s now", id,
+			was->name, before, now);
+	}
+	if (was->value_bytes != is->value_bytes)
+		weir_error_append(
+			err, WEIR_ERR_DATA,
+			"operator '%s' state '%s': values of %u bytes in the checkpoint, of %u "
+			"bytes now",
+			id, was->name, was->value_bytes, is->value_bytes);
+	else if (!same_words(was->value_type, is->value_type))
+		weir_error_append(err, WEIR_ERR_DATA,
+				  "operator '%s' state '%s': %s in the checkpoint, %s now", id,
+				  was->name, was->value_type, is->value_type);
+}
+
+static void
+check_states(const struct weir_plan_operator_info *o, const struct weir_manifest_operator *mo,
+	     const struct weir_restore_options *options, struct weir_error *err)
+{
+	for (uint32_t s = 0; s < mo->state_cnt; s++) {
+		const struct weir_manifest_state *ms = &mo->states[s];
+		const uint32_t p = weir_restore_state(o, ms->name);
+		struct weir_plan_state now;
+
+		if (p == UINT32_MAX) {
+			gone(options, err, "operator '%s' has no state '%s' any more", o->id,
+			     ms->name);
+			continue;
+		}
+		weir_plan_state(o, p, &now);
+		check_state(o->id, ms, &now, err);
+	}
+}
+
+static bool
+is_kind(const struct weir_plan *plan, uint32_t o, enum weir_vertex_kind kind)
+{
+	const uint32_t v = plan->op[o].vertex;
+
+	return v != UINT32_MAX && plan->job->vertex[v].kind == kind;
+}
+
+/* Splits, and transactions to commit, are state too; only an operator of that kind takes them. */
+static void
+check_kind(const struct weir_plan *plan, uint32_t o, const struct weir_manifest_operator *mo,
+	   const struct weir_restore_options *options, struct weir_error *err)
+{
+	uint32_t waiting = 0;
+
+	for (uint32_t i = 0; i < mo->subtask_cnt; i++)
+		waiting += pending_cnt(&mo->subtasks[i]);
+	if (mo->coordinator.len > 0 && !is_kind(plan, o, WEIR_VERTEX_SOURCE))
+		gone(options, err, "operator '%s' was a source and is none any more", mo->id);
+	if (waiting > 0 &&
+	    (!is_kind(plan, o, WEIR_VERTEX_SINK) || strcmp(plan->op[o].type, mo->type) != 0))
+		gone(options, err,
+		     "operator '%s' was a %s, of which %u transactions wait to be committed, and "
+		     "is "
+		     "a %s now",
+		     mo->id, mo->type, waiting, plan->op[o].type);
+}
+
+/* ---- what had ended ---- */
+
+enum ends { GOES_ON, PARTLY, HAD_ENDED };
+
+/* All inputs of a new operator: it ends when they have. */
+static enum ends
+ends_of_new(const struct weir_plan *plan, uint32_t o, const enum ends *ends)
+{
+	for (uint32_t e = 0; e < plan->edge_cnt; e++)
+		if (plan->edge[e].to == o && ends[plan->edge[e].from] != HAD_ENDED)
+			return GOES_ON;
+	return is_kind(plan, o, WEIR_VERTEX_SOURCE) ? GOES_ON : HAD_ENDED;
+}
+
+static enum ends
+ends_of_known(const struct weir_manifest_operator *mo)
+{
+	uint32_t cnt = 0;
+
+	for (uint32_t i = 0; i < mo->subtask_cnt; i++)
+		cnt += weir_restore_ended(&mo->subtasks[i]);
+	return cnt == mo->subtask_cnt ? HAD_ENDED : cnt > 0 ? PARTLY : GOES_ON;
+}
+
+/* Would an operator that had ended, or a subtask of it, get rows again? */
+static bool
+feeds_ended(const struct weir_plan *plan, const struct weir_manifest *m,
+	    const struct weir_plan_edge *e, const enum ends *ends)
+{
+	const struct weir_manifest_operator *to = weir_restore_operator(m, plan->op[e->to].id);
+	const bool is_new = weir_restore_operator(m, plan->op[e->from].id) == NULL;
+
+	if (to == NULL || ends[e->from] == HAD_ENDED)
+		return false;
+	/* Ends of single subtasks are taken over at unchanged parallelism only; with the inputs
+	 * that they had they are as they were. */
+	return ends[e->to] == HAD_ENDED ||
+	       (ends[e->to] == PARTLY && is_new && to->subtask_cnt == plan->op[e->to].parallelism);
+}
+
+/* T29: an operator that had ended takes no row any more; nothing that goes on may feed it. */
+static void
+check_ends(const struct weir_plan *plan, const struct weir_manifest *m, struct weir_error *err)
+{
+	enum ends ends[WEIR_ARRAY_CNT(plan->op)] = { GOES_ON };
+
+	/* Each round settles the new ones one step further down. */
+	for (uint32_t round = 0; round < plan->op_cnt; round++)
+		for (uint32_t o = 0; o < plan->op_cnt; o++) {
+			const struct weir_manifest_operator *mo =
+				weir_restore_operator(m, plan->op[o].id);
+
+			ends[o] = mo != NULL ? ends_of_known(mo) : ends_of_new(plan, o, ends);
+		}
+	for (uint32_t e = 0; e < plan->edge_cnt; e++) {
+		const struct weir_plan_edge *pe = &plan->edge[e];
+
+		if (feeds_ended(plan, m, pe, ends))
+			weir_error_append(
+				err, WEIR_ERR_DATA,
+				"operator '%s' had ended in the checkpoint, and would get "
+				"rows of '%s' now",
+				plan->op[pe->to].id, plan->op[pe->from].id);
+	}
+}
+
+/* What cannot be read is not "nothing": a pre-committed transaction may be in it. */
+static void
+check_blobs(const struct weir_manifest_operator *mo, struct weir_error *err)
+{
+	for (uint32_t i = 0; i < mo->subtask_cnt; i++)
+		if (mo->subtasks[i].blob.len > 0 && weir_restore_blob(&mo->subtasks[i]) == NULL)
+			weir_error_append(err, WEIR_ERR_DATA,
+					  "operator '%s' subtask %u: its own bytes are not those "
+					  "that this version of weir writes",
+					  mo->id, i);
+}
+
+int
+weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
+		   const struct weir_restore_options *options, struct weir_error *err)
+{
+	*err = (struct weir_error){ 0 };
+	if (plan->max_parallelism != m->max_parallelism)
+		weir_error_append(
+			err, WEIR_ERR_DATA,
+			"max-parallelism is %u in the checkpoint and %u now: it is fixed for the "
+			"life of the state",
+			m->max_parallelism, plan->max_parallelism);
+	for (uint32_t i = 0; i < m->operator_cnt; i++) {
+		const struct weir_manifest_operator *mo = &m->operators[i];
+		const uint32_t o = weir_restore_planned(plan, mo->id);
+
+		check_blobs(mo, err);
+		if (o != UINT32_MAX) {
+			check_states(&plan->op[o], mo, options, err);
+			check_kind(plan, o, mo, options, err);
+		} else if (holds_anything(mo)) {
+			gone(options, err,
+			     "the job has no operator '%s', whose state is in the checkpoint",
+			     mo->id);
+		}
+	}
+	check_ends(plan, m, err);
+	return err->code;
+}
