@@ -60,6 +60,11 @@ weir_task_start(struct weir_task *t)
 		weir_task_send_event(t, WEIR_ITEM_END_DATA, &end);
 		t->state = WEIR_TASK_FINAL;
 	} else {
+		/* T27: the restored state may hold rows that had been put off. */
+		for (uint32_t i = 0; i < t->ctx_cnt; i++) {
+			t->ctx[i]->more = t->ctx[i]->op != NULL && t->ctx[i]->op->more != NULL;
+			t->host.more |= t->ctx[i]->more;
+		}
 		weir_task_watermark_resume(t);
 	}
 	return 0;
@@ -156,6 +161,10 @@ weir_task_turn(struct weir_task *t, int64_t now_ns, uint64_t *rows)
 		weir_task_flush_start(t);
 	if (t->hold != 0)
 		return blocked ? WEIR_REGIME_BACK_PRESSURED : WEIR_REGIME_IDLE;
+	if (WEIR_UNLIKELY(t->host.more) && t->work == WEIR_WORK_NONE && !t->triggered) {
+		t->work = WEIR_WORK_MORE;
+		t->work_op = 0;
+	}
 	if (t->work != WEIR_WORK_NONE) {
 		if (t->work == WEIR_WORK_FLUSH || !weir_task_full(&t->host))
 			weir_task_work(t);

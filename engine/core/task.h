@@ -6,6 +6,7 @@
  * side of every checkpoint. A task does one thing at a time, and in pieces where it takes long:
  *
  *   poll -> data -> chain -> emitters
+ *        -> rows put off by operators: WORK_MORE, as a watermark (T27)
  *        -> watermark: WORK_WATERMARK, operator by operator, may take several turns, and a
  * snapshot between two of them (T26)
  *        -> barrier:   WORK_FLUSH (operators' pre-barrier hooks), then the snapshot, all in one
@@ -45,7 +46,13 @@ enum weir_task_state {
 	WEIR_TASK_FAILED,
 };
 
-enum weir_work { WEIR_WORK_NONE, WEIR_WORK_WATERMARK, WEIR_WORK_FLUSH, WEIR_WORK_END };
+enum weir_work {
+	WEIR_WORK_NONE,
+	WEIR_WORK_MORE,
+	WEIR_WORK_WATERMARK,
+	WEIR_WORK_FLUSH,
+	WEIR_WORK_END
+};
 
 /* One channel of the task's input. */
 struct weir_task_input {

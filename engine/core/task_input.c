@@ -31,7 +31,7 @@ take_frame(struct weir_task *t, uint32_t channel, uint32_t ref)
 		if (head->state_cnt > 0)
 			rc = weir_ctx_reserve(head, 2 * batch.selected);
 		if (rc == 0)
-			rc = head->op->process(head, &batch, &head->out);
+			rc = weir_ctx_process(head, &batch);
 		weir_input_count(t->input, weir_frame_bytes(t->channels[channel].layout, frame));
 	}
 	t->channels[channel].processed++;
@@ -76,8 +76,8 @@ take_event_item(struct weir_task *t)
 static bool
 can_take(struct weir_task *t)
 {
-	return t->work == WEIR_WORK_NONE && !t->triggered && t->state != WEIR_TASK_FAILED &&
-	       !weir_task_full(&t->host);
+	return t->work == WEIR_WORK_NONE && !t->host.more && !t->triggered &&
+	       t->state != WEIR_TASK_FAILED && !weir_task_full(&t->host);
 }
 
 /* Frames and events of the burst under way; stops when the task has something else to do. */

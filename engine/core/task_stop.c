@@ -39,6 +39,7 @@ weir_task_suspend(struct weir_task *t, uint64_t id)
 	/* Everybody else is told the same: no ends are sent, nothing is emitted any more. */
 	t->hold = 0;
 	t->work = WEIR_WORK_NONE;
+	t->host.more = false;
 	t->state = WEIR_TASK_CLOSING;
 }
 

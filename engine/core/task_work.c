@@ -4,12 +4,23 @@
  * T26: a watermark that fires much takes many turns, and a snapshot may be taken between two of
  * them: the watermark is put off, the operators are flushed, the snapshot is taken, and the
  * watermark goes on where it was. Rows are read, and the watermark is forwarded, only when it is
- * done. After a restore it is taken up again before anything is read.
+ * done. After a restore it is taken up again before anything is read. The same goes for rows that
+ * an operator has put off into its state (T27).
  */
 #include "engine/core/task_priv.h"
 
 #include "engine/core/core.h"
 #include "engine/core/watchdog.h"
+
+/* Does any operator still have rows to emit? */
+static bool
+any_more(const struct weir_task *t)
+{
+	for (uint32_t i = 0; i < t->ctx_cnt; i++)
+		if (t->ctx[i]->more)
+			return true;
+	return false;
+}
 
 static void
 finish_work(struct weir_task *t)
@@ -19,7 +30,12 @@ finish_work(struct weir_task *t)
 	switch (t->work) {
 	case WEIR_WORK_NONE:
 		break;
+	case WEIR_WORK_MORE:
+		t->work = WEIR_WORK_NONE;
+		t->host.more = any_more(t);
+		break;
 	case WEIR_WORK_WATERMARK:
+		t->host.more = any_more(t);
 		for (uint32_t e = 0; e < t->emitter_cnt; e++)
 			weir_emitter_watermark(&t->emitters[e], t->work_watermark_ns,
 					       t->host.now_ns);
@@ -43,13 +59,32 @@ finish_work(struct weir_task *t)
 	}
 }
 
+/* T27: rows that an operator has put off come before anything that follows them; a barrier does not
+ * wait for them. */
+static int
+more_of(struct weir_task *t, struct weir_operator_ctx *c)
+{
+	int rc;
+
+	if (WEIR_LIKELY(!c->more) || t->work == WEIR_WORK_FLUSH)
+		return 0;
+	rc = weir_ctx_reserve(c, WEIR_BATCH_ROWS);
+	if (rc == 0)
+		rc = c->op->more(c, &c->out);
+	c->more = rc != 0;
+	return rc;
+}
+
 static int
 work_of(struct weir_task *t, struct weir_operator_ctx *c)
 {
-	int rc = 0;
+	int rc = more_of(t, c);
 
+	if (rc != 0)
+		return rc;
 	switch (t->work) {
 	case WEIR_WORK_NONE:
+	case WEIR_WORK_MORE:
 		break;
 	case WEIR_WORK_WATERMARK:
 		if (c->op->watermark != NULL)
@@ -133,7 +168,8 @@ weir_task_watermark(struct weir_task *t, int64_t watermark_ns)
 bool
 weir_task_may_flush(const struct weir_task *t)
 {
-	return t->work == WEIR_WORK_NONE || t->work == WEIR_WORK_WATERMARK;
+	return t->work == WEIR_WORK_NONE || t->work == WEIR_WORK_MORE ||
+	       t->work == WEIR_WORK_WATERMARK;
 }
 
 void

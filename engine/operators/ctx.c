@@ -28,6 +28,20 @@ weir_ctx_reserve(struct weir_operator_ctx *ctx, uint32_t rows)
 	return 0;
 }
 
+int
+weir_ctx_process(struct weir_operator_ctx *ctx, const struct weir_batch *in)
+{
+	const int rc = ctx->op->process(ctx, in, &ctx->out);
+
+	if (WEIR_LIKELY(rc != WEIR_MORE))
+		return rc;
+	if (ctx->op->more == NULL)
+		return weir_operator_fail(ctx, "process has more, but there is no function more");
+	ctx->more = true;
+	ctx->host->more = true;
+	return 0;
+}
+
 static int
 hand_on(struct weir_operator_ctx *ctx, const struct weir_batch *batch)
 {
@@ -40,7 +54,7 @@ hand_on(struct weir_operator_ctx *ctx, const struct weir_batch *batch)
 		if (WEIR_UNLIKELY(rc != 0))
 			return rc;
 	}
-	return ctx->op->process(ctx, batch, &ctx->out);
+	return weir_ctx_process(ctx, batch);
 }
 
 int

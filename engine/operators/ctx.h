@@ -49,6 +49,7 @@ struct weir_operator_host {
 	 * since the work of this turn began. */
 	uint32_t slice_rows;
 	uint32_t emitted;
+	bool more; /* T27: some operator has put rows off */
 	/* Of the last stamped rows that came in: what an aggregate emits takes it. 0: none. */
 	int64_t stamp_ns;
 };
@@ -82,6 +83,7 @@ struct weir_operator_ctx {
 	/* T26: the keys for which the window that is firing has fired; watermark_ns INT64_MIN:
 	 * none. Checkpoints keep it as one more of the above. */
 	struct weir_passed fired;
+	bool more;  /* T27: it has put rows off */
 	bool ended; /* it had emitted all it had when the checkpoint restored was taken */
 	const char *const *reasons;
 	uint32_t reason_cnt;
@@ -96,6 +98,9 @@ struct weir_operator_ctx {
 
 /* The emit of every operator's out: count, then the next of the chain and the emitters. */
 int weir_ctx_emit(struct weir_out *out, const struct weir_batch *batch);
+
+/* Hand a batch to the operator; WEIR_MORE is noted, not returned (T27). */
+WEIR_MUST_USE int weir_ctx_process(struct weir_operator_ctx *ctx, const struct weir_batch *in);
 
 /* Room for rows new entries in every state of the operator: 0, or the error that says what to
  * raise. */

@@ -125,7 +125,7 @@ weir_out_pass(struct weir_out *out, const struct weir_batch *in)
  * watermark or end soon. */
 bool weir_out_full(const struct weir_out *out);
 
-#define WEIR_MORE (-1) /* watermark, end: there is more to emit, call again */
+#define WEIR_MORE (-1) /* there is more to emit, call again */
 
 #define WEIR_ALL_COLUMNS (~0u)
 
@@ -141,7 +141,8 @@ struct weir_operator {
 
 	/* Before the first batch; state is already restored. */
 	int (*open)(struct weir_operator_ctx *ctx);
-	/* One batch. Emits at once, at most what one frame of input can expand to. */
+	/* One batch. Emits at once, at most some frames. An operator that makes more of a row puts
+	 * what is left into declared state and returns WEIR_MORE. */
 	int (*process)(struct weir_operator_ctx *ctx, const struct weir_batch *in,
 		       struct weir_out *out);
 	/* Event time has passed watermark_ns on all inputs; emit what is due. May return WEIR_MORE.
@@ -156,8 +157,13 @@ struct weir_operator {
 	/* Input has paused: emit what should not wait. */
 	int (*idle)(struct weir_operator_ctx *ctx, struct weir_out *out);
 	void (*close)(struct weir_operator_ctx *ctx);
+	/* T27: after WEIR_MORE of process, and once before the first batch: go on emitting what is
+	 * left in declared state, until weir_out_full, then WEIR_MORE; 0: nothing is left. Neither
+	 * a row nor a watermark comes before that, but a checkpoint may. */
+	int (*more)(struct weir_operator_ctx *ctx, struct weir_out *out);
 };
-/* process is mandatory; every other function may be NULL. */
+/* process is mandatory, more for who returns WEIR_MORE from it; every other function may be NULL.
+ */
 
 /* Private memory of this instance, local_bytes long, 64-byte aligned. */
 void *weir_operator_local(struct weir_operator_ctx *ctx);

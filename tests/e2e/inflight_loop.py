@@ -27,7 +27,8 @@ from e2e import check, same_lines
 from kill_loop import Kind, Started, tail
 
 SPLITS, KEYS, SECOND = 12, 50, 10000
-SHAPES = ("forward", "rebalance", "hash", "broadcast", "union", "two", "deep", "window")
+SHAPES = ("forward", "rebalance", "hash", "broadcast", "union", "two", "deep", "window", "many")
+TIMES = 20  # many: how often it repeats a row
 STEPS = ((1, 2), (2, 4), (4, 3), (3, 1), (7, 5))
 UNALIGNED = {"checkpoint__unaligned": "true"}
 # Edges of these are aligned in every mode.
@@ -48,6 +49,9 @@ def lines_of_shape(shape, rows):
             for start in range(at // 100 * 100 - 300, at // 100 * 100 + 1, 100):
                 counts[key, start] = counts.get((key, start), 0) + 1
         return sorted(f"{key} {start} {cnt}\n".encode() for (key, start), cnt in counts.items())
+    if shape == "many":
+        return sorted(f"k{key} {seq * TIMES + n} 0\n".encode()
+                      for key, seq, _ in rows_of(rows) for n in range(TIMES))
     lines = [f"k{key} {seq} 0\n".encode() for key, seq, _ in rows_of(rows)]
     if shape == "two":
         lines += [f"k{key} {seq} 0\n".encode() for key, seq, _ in rows_of(rows, SECOND)]
@@ -62,6 +66,8 @@ class Shape:
     def __init__(self, plugin, shape, rows):
         self.name, self.shape = plugin, shape
         self.sets = {"job__seed": SHAPES.index(shape), "job__events": rows}
+        if shape == "many":
+            self.sets["job__out_of_order_group"] = TIMES
         self.lines = lines_of_shape(shape, rows)
 
 

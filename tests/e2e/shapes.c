@@ -11,9 +11,11 @@
  *   two        source, second => check -> out
  *   deep       source => check => again -> out
  *   window     source => sliding -> out    sliding windows of event time
+ *   many       source => expand => check -> out    each row so many times; what is not emitted at
+ *              once is state, keyed like the rows
  *
  * Settings, under names that there are: job.seed, the number of the graph, from 0 on; job.events,
- * the rows of each source.
+ * the rows of each source; job.out-of-order-group, how often many repeats a row.
  */
 #include "tests/e2e/numbered.h"
 
@@ -99,6 +101,87 @@ static const struct weir_operator half_op[] = {
 	{ .name = "half", .reads = ALL, .process = half, .arg = &halves[1] },
 };
 
+/* Each row so many times. State: a namespace per row, its key -> rows still to come. */
+static uint64_t times;
+
+static int
+expand(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
+{
+	(void)out;
+	for (uint32_t i = 0; i < in->selected; i++) {
+		const uint32_t r = weir_row(in, i);
+		const uint64_t key = weir_u64(in, KEY)[r];
+		uint64_t *left = weir_state_put(ctx, 0, (int64_t)weir_u64(in, SEQ)[r], &key,
+						sizeof(key), weir_state_hash(&key, sizeof(key)));
+
+		*left = times;
+	}
+	return WEIR_MORE;
+}
+
+/* Rows of one entry, as many as fit a batch. */
+static int
+expand_some(struct weir_out *out, uint64_t key, int64_t seq, uint64_t *left)
+{
+	struct weir_batch *b = weir_out_rows(out);
+	char text[32];
+	const int len = snprintf(text, sizeof(text), "k%d", (int)key);
+
+	memcpy(out->heap, text, (size_t)len);
+	out->heap_len = (uint32_t)len;
+	for (; *left > 0 && b->rows < out->cap; (*left)--) {
+		((uint64_t *)b->col[KEY])[b->rows] = key;
+		((uint64_t *)b->col[SEQ])[b->rows] = (uint64_t)seq * times + times - *left;
+		((int64_t *)b->col[TIME])[b->rows] = 0;
+		((struct weir_bytes *)b->col[TEXT])[b->rows] =
+			(struct weir_bytes){ .off = 0, .len = (uint32_t)len };
+		((uint64_t *)b->col[FLAG])[b->rows++] = 0;
+	}
+	b->selected = b->rows;
+	return weir_out_emit(out);
+}
+
+static int
+expand_more(struct weir_operator_ctx *ctx, struct weir_out *out)
+{
+	int64_t seq;
+
+	while (weir_state_namespace(ctx, 0, INT64_MIN, &seq)) {
+		uint64_t cursor = 0;
+		const void *at, *value;
+		uint32_t len;
+
+		while (weir_state_next(ctx, 0, seq, &cursor, &at, &len, &value)) {
+			uint64_t key, *left;
+
+			memcpy(&key, at, sizeof(key));
+			if (*(const uint64_t *)value == 0)
+				continue;
+			left = weir_state_put(ctx, 0, seq, &key, sizeof(key),
+					      weir_state_hash(&key, sizeof(key)));
+			while (*left > 0) {
+				int rc = WEIR_MORE;
+
+				if (!weir_out_full(out))
+					rc = expand_some(out, key, seq, left);
+				if (rc != 0)
+					return rc;
+			}
+		}
+		weir_state_drop(ctx, 0, seq);
+	}
+	return 0;
+}
+
+static const struct weir_state_decl left_state[] = { { .name = "left", .value_bytes = 8 } };
+static const struct weir_operator expand_op = { .name = "flat-map",
+						.out = &numbered,
+						.reads = ALL,
+						.states = left_state,
+						.state_cnt = 1,
+						.process = expand,
+						.more = expand_more };
+
 /* ---- text ---- */
 
 static uint32_t
@@ -147,7 +230,7 @@ build_window(struct weir_stream *rows)
 	weir_sink(weir_window(weir_key_by(rows, KEY), "sliding", &w), "out", format_window);
 }
 
-enum { FORWARD, REBALANCE, HASH, BROADCAST, UNION, TWO, DEEP, WINDOW };
+enum { FORWARD, REBALANCE, HASH, BROADCAST, UNION, TWO, DEEP, WINDOW, MANY };
 
 int
 weir_job(struct weir_job *job, const struct weir_params *params)
@@ -178,6 +261,11 @@ weir_job(struct weir_job *job, const struct weir_params *params)
 		break;
 	case DEEP:
 		weir_sink(checked(checked(rows, "check"), "again"), "out", format_row);
+		break;
+	case MANY:
+		times = weir_param_u64(params, "out-of-order-group", 1);
+		rows = weir_process(weir_key_by(rows, KEY), "expand", &expand_op);
+		weir_sink(checked(rows, "check"), "out", format_row);
 		break;
 	default:
 		build_window(rows);
