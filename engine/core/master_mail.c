@@ -37,10 +37,12 @@ weir_master_flush_backlog(struct weir_master *m)
 	while (done < m->backlog_cnt &&
 	       weir_mailbox_post(&m->cfg.rt->to_core[m->backlog_core[done]], &m->backlog[done]))
 		done++;
+	if (done == 0)
+		return false;
 	m->backlog_cnt -= done;
 	memmove(m->backlog, m->backlog + done, m->backlog_cnt * sizeof(*m->backlog));
 	memmove(m->backlog_core, m->backlog_core + done, m->backlog_cnt * sizeof(*m->backlog_core));
-	return done > 0;
+	return true;
 }
 
 /* ---- what cores say ---- */
@@ -160,7 +162,8 @@ copy_ack(struct weir_task_ack *to, const struct weir_task_ack *from, uint32_t ch
 	to->channel_idle = idle;
 	to->produced = produced;
 	to->frames = frames;
-	memcpy(frames, from->frames, from->frame_cnt * sizeof(*frames));
+	if (from->frame_cnt > 0)
+		memcpy(frames, from->frames, from->frame_cnt * sizeof(*frames));
 	memcpy(finished, from->finished, from->finished_cnt * sizeof(*finished));
 	memcpy(processed, from->processed, channels * sizeof(*processed));
 	memcpy(wm, from->channel_watermark_ns, channels * sizeof(*wm));
