@@ -132,7 +132,7 @@ weir_slice_gather(struct weir_slice *s, uint32_t *met)
 
 	*met = 0;
 	for (;;) {
-		s->last = s->width - 1 < end - s->first ? s->first + s->width - 1 : end;
+		s->last = s->width < end - s->first ? s->first + s->width - 1 : end;
 		if (gather(s, met))
 			return true;
 		if (s->last == s->first)

@@ -220,6 +220,51 @@ Test(coordinator, decline_fails_request_and_job) /* K8, K11 */
 	cr_assert_eq(last.list[3].abort.reason, WEIR_REASON_CHECKPOINT_DECLINED);
 }
 
+/* Vertex 1 has union state: everybody's next start needs all of its subtasks' lists, or none. */
+static void
+start_with_union(uint32_t finished)
+{
+	static const struct weir_coord_vertex with_union[] = {
+		{ .parallelism = 1 }, { .parallelism = 2, .union_state = true }
+	};
+	struct weir_coordinator_config cfg = config();
+
+	cfg.graph.vertices = with_union;
+	weir_coordinator_destroy(c);
+	c = weir_coordinator_create(&cfg);
+	set_job(WEIR_COORD_JOB_RUNNING);
+	set_tasks(WEIR_COORD_TASK_RUNNING, 0, 3);
+	if (finished > 0)
+		set_tasks(WEIR_COORD_TASK_FINISHED, 3 - finished, finished);
+	trigger_periodic(1);
+}
+
+Test(coordinator, union_state_of_some_finished_subtasks_fails) /* T30 */
+{
+	struct weir_part part = { .kind = WEIR_PART_PRIVATE, .file = 101 };
+
+	start_with_union(1);
+	ack(0, 1, NULL, 0);
+	ack(1, 1, &part, 1);
+	cr_assert_eq(got(WEIR_COORD_DO_NEED_FINALIZE), NULL);
+	cr_assert_eq(got(WEIR_COORD_DO_PROMISE)->promise.reason,
+		     WEIR_REASON_CHECKPOINT_DECLINED_TASK_CLOSING);
+	cr_assert_eq(got(WEIR_COORD_DO_FAIL_JOB), NULL, "it does not count (K12)");
+}
+
+Test(coordinator, union_state_of_all_or_no_finished_subtasks_succeeds) /* T30 */
+{
+	struct weir_part part = { .kind = WEIR_PART_PRIVATE, .file = 101 };
+
+	start_with_union(0);
+	for (uint32_t t = 0; t < 3; t++)
+		ack(t, 1, &part, t > 0);
+	cr_assert_eq(got(WEIR_COORD_DO_NEED_FINALIZE)->id, 1);
+	start_with_union(2);
+	ack(0, 1, NULL, 0);
+	cr_assert_eq(got(WEIR_COORD_DO_NEED_FINALIZE)->id, 1);
+}
+
 Test(coordinator, expires_and_remembers_it) /* C19 */
 {
 	struct weir_coord_event tick = { .kind = WEIR_COORD_TICK };
