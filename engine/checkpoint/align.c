@@ -117,7 +117,10 @@ open_id(struct weir_handler *h, const struct weir_handler_event *event)
 static bool
 enter(struct weir_handler *h, const struct weir_handler_event *event)
 {
-	if (!h->has_latest || event->id > h->latest)
+	if (WEIR_PLANT(BARRIER_SUBSUME) && h->align.state != ALIGN_IDLE && event->id > h->latest)
+		return false;
+	if (!h->has_latest || event->id > h->latest ||
+	    (WEIR_PLANT(BARRIER_AGAIN) && event->id == h->latest && h->align.state == ALIGN_IDLE))
 		open_id(h, event);
 	return event->id == h->latest && h->align.state != ALIGN_IDLE;
 }
@@ -405,7 +408,8 @@ weir_align_end(struct weir_handler *h, uint32_t channel)
 		abort_pending(h, WEIR_ABORT_INPUT_END, WEIR_HANDLER_CHANNEL_NONE);
 		return;
 	}
-	count(h, channel, INPUT_ENDED, a->stamp_ns);
+	if (!WEIR_PLANT(BARRIER_END))
+		count(h, channel, INPUT_ENDED, a->stamp_ns);
 	if (a->state == ALIGN_COLLECTING) {
 		if (all_in(h)) {
 			complete_aligned(h);

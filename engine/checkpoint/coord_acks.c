@@ -1,5 +1,6 @@
 #include "engine/checkpoint/coordinator_priv.h"
 
+#include "engine/base/plant.h"
 #include "engine/checkpoint/grow.h"
 
 /* Counted already for a pending, retained or savepoint id (K1). */
@@ -13,7 +14,7 @@ is_duplicate(const struct weir_coordinator *c, uint64_t id, struct weir_attempt 
 		s = weir_snapshot_list_find(&c->store.completed, id);
 	if (s == NULL)
 		s = weir_snapshot_list_find(&c->store.savepoints, id);
-	return s != NULL && weir_snapshot_has_ack(s, from);
+	return s != NULL && !WEIR_PLANT(ACK_TWICE) && weir_snapshot_has_ack(s, from);
 }
 
 static bool
@@ -107,7 +108,7 @@ weir_coord_on_ack(struct weir_coordinator *c, const struct weir_coord_event *e)
 	c->stats.acks[outcome]++;
 	if (outcome <= WEIR_ACK_DUPLICATE)
 		return true;
-	if (!savepoint)
+	if (!savepoint && (outcome == WEIR_ACK_SUCCESS || !WEIR_PLANT(ACK_LATE)))
 		register_parts(c, e, outcome == WEIR_ACK_SUCCESS);
 	if (outcome == WEIR_ACK_SUCCESS) {
 		accept(c, p, e);

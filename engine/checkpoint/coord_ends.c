@@ -1,5 +1,6 @@
 #include "engine/checkpoint/coordinator_priv.h"
 
+#include "engine/base/plant.h"
 #include "engine/checkpoint/grow.h"
 
 #include <stdlib.h>
@@ -287,7 +288,7 @@ abort_older(struct weir_coordinator *c, uint64_t id)
 
 	while ((p = weir_coord_next(c, after)) != NULL && p->id < id) {
 		after = p->id;
-		if (!weir_request_is_savepoint(p->request.kind))
+		if (!weir_request_is_savepoint(p->request.kind) && !WEIR_PLANT(OLDER_STAYS))
 			weir_coord_abort(c, p, WEIR_REASON_CHECKPOINT_SUBSUMED, NULL);
 	}
 }
@@ -372,7 +373,7 @@ weir_coord_check_complete(struct weir_coordinator *c, struct weir_pending *p)
 		resolve_keys(c, p);
 	if (weir_coord_asks(c, WEIR_COORD_STAGE_FINALIZE))
 		weir_coord_emit(c, WEIR_COORD_DO_NEED_FINALIZE, p->id);
-	else
+	if (WEIR_PLANT(COMPLETE_EARLY) || !weir_coord_asks(c, WEIR_COORD_STAGE_FINALIZE))
 		complete(c, p);
 }
 

@@ -1,5 +1,6 @@
 #include "engine/checkpoint/decider.h"
 
+#include "engine/base/plant.h"
 #include "engine/checkpoint/grow.h"
 
 #include <stdlib.h>
@@ -101,11 +102,12 @@ weir_decider_next(struct weir_decider *d, const struct weir_decider_view *view)
 	if (d->queue_cnt == 0 || view->busy || view->cleaning_cnt > d->max_concurrent)
 		return decision;
 	/* C5 */
-	if (view->pending_cnt >= d->max_concurrent && !head->forced)
+	if (view->pending_cnt >= d->max_concurrent && !head->forced && !WEIR_PLANT(TOO_MANY))
 		return decision;
 	decision.kind = WEIR_DECISION_RUN;
 	/* C6: it fails and is not kept; the timer asks again when the pause is over. */
-	if (head->periodic && !head->forced && inside_min_pause(d, view)) {
+	if (head->periodic && !head->forced && !WEIR_PLANT(MIN_PAUSE) &&
+	    inside_min_pause(d, view)) {
 		decision.kind = WEIR_DECISION_DROP;
 		decision.rearm = view->last_completion + d->min_pause;
 	}

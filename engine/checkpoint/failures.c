@@ -1,5 +1,6 @@
 #include "engine/checkpoint/failures.h"
 
+#include "engine/base/plant.h"
 #include "engine/checkpoint/grow.h"
 
 #include <stdlib.h>
@@ -77,5 +78,6 @@ weir_failures_succeeded(struct weir_failures *f, uint64_t id)
 	if (id <= f->last_success)
 		return;
 	f->last_success = id;
-	start_over(f);
+	if (!WEIR_PLANT(FAILURES_STAY))
+		start_over(f);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/plant.h"
 #include "engine/checkpoint/handler_priv.h"
 
 /* Set-up. */
@@ -177,6 +178,8 @@ notice_claim(struct weir_handler *h, uint64_t id)
 {
 	uint32_t idx;
 
+	if (WEIR_PLANT(ABORT_FORGOTTEN))
+		return false;
 	if (notice_find(h, id, &idx)) {
 		notice_remove(h, idx);
 		return true;

@@ -1,5 +1,6 @@
 #include "engine/checkpoint/pending.h"
 
+#include "engine/base/plant.h"
 #include "engine/checkpoint/grow.h"
 
 #include <stdlib.h>
@@ -88,7 +89,8 @@ weir_pending_ack(struct weir_pending *p, struct weir_attempt from, const struct 
 bool
 weir_pending_is_complete(const struct weir_pending *p)
 {
-	return p->ack_left == 0 && p->hook_left == 0 && p->opcoord_left == 0;
+	return p->ack_left <= (uint32_t)WEIR_PLANT(ACK_MISSING) && p->hook_left == 0 &&
+	       p->opcoord_left == 0;
 }
 
 static bool

@@ -1,5 +1,6 @@
 #include "engine/checkpoint/registry.h"
 
+#include "engine/base/plant.h"
 #include "engine/checkpoint/grow.h"
 
 #include <stdlib.h>
@@ -117,7 +118,8 @@ sweep(struct weir_registry *r, uint64_t id, bool unpinned, uint64_t *files)
 
 	for (uint32_t i = 0; i < r->cnt; i++) {
 		const struct weir_registry_entry *e = &r->entries[i];
-		bool gone = unpinned ? e->pin_cnt == 0 : e->last < id;
+		bool gone = unpinned ? e->pin_cnt == 0
+				     : e->last < id + (WEIR_PLANT(SHARED_SWEEP) ? 1 : 0);
 
 		if (!gone)
 			r->entries[kept++] = *e;

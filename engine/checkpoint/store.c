@@ -1,5 +1,6 @@
 #include "engine/checkpoint/store.h"
 
+#include "engine/base/plant.h"
 #include "engine/checkpoint/grow.h"
 
 #include <stdlib.h>
@@ -70,7 +71,7 @@ weir_store_latest(const struct weir_store *s)
 struct weir_snapshot *
 weir_store_subsume(struct weir_store *s)
 {
-	if (s->completed.cnt <= s->retained)
+	if (s->completed.cnt + WEIR_PLANT(RETAIN) <= s->retained)
 		return NULL;
 	return weir_snapshot_list_take(&s->completed, 0);
 }

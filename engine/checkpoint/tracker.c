@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "engine/base/plant.h"
 #include "engine/checkpoint/handler_priv.h"
 
 static struct tracked *
@@ -107,7 +108,7 @@ count(struct tracked *entry, uint32_t channel)
 		entry->counted[channel / 64] |= bit;
 		entry->counted_cnt++;
 	}
-	return entry->counted_cnt >= entry->target_cnt;
+	return entry->counted_cnt + WEIR_PLANT(TRACKER_EARLY) >= entry->target_cnt;
 }
 
 static void

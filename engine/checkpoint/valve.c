@@ -1,5 +1,6 @@
 #include "engine/checkpoint/valve.h"
 
+#include "engine/base/plant.h"
 #include "engine/checkpoint/grow.h"
 
 #include <stdlib.h>
@@ -26,6 +27,8 @@ weir_valve_fini(struct weir_valve *v)
 void
 weir_valve_close(struct weir_valve *v, uint64_t id)
 {
+	if (WEIR_PLANT(VALVE_OPEN))
+		return;
 	for (uint32_t i = 0; i < v->parallelism; i++) {
 		struct weir_valve_closed *c = &v->closed[i];
 

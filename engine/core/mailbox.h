@@ -62,7 +62,10 @@ struct weir_mail {
 	uint32_t flags;
 	uint32_t barrier;   /* TRIGGER: enum weir_barrier_kind */
 	int64_t timeout_ns; /* TRIGGER of a TIMEOUTABLE: from the stamp */
-	uint32_t reserved[4];
+	/* TRIGGER, COMPLETE, ABORT: lower ids are over, whatever was said of them before; what a
+	 * lost message leaves behind goes with the next. */
+	uint64_t over_below;
+	uint32_t reserved[2];
 };
 _Static_assert(sizeof(struct weir_mail) == 64, "a message is one line");
 

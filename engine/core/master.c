@@ -1,5 +1,6 @@
 #include "engine/core/master_priv.h"
 
+#include "engine/base/plant.h"
 #include "engine/core/watchdog.h"
 
 #include <stdlib.h>
@@ -58,7 +59,7 @@ need_id(struct weir_master *m, const struct weir_coord_update *u)
 	if (m->covered) {
 		/* The final checkpoint is there: nothing of this job is left to be in another. */
 		ev.answer.result = WEIR_COORD_FAILED;
-	} else if (id + 1 > m->reserved_id) {
+	} else if (id + 1 > m->reserved_id && !WEIR_PLANT(ID_AGAIN)) {
 		rc = m->cfg.reserve_ids(m->cfg.arg, id + ID_BLOCK);
 		if (rc == 0)
 			m->reserved_id = id + ID_BLOCK;
@@ -101,6 +102,18 @@ barrier_of(const struct weir_coord_update *u)
 							  : WEIR_BARRIER_ALIGNED;
 }
 
+/* Lowest id under way besides ended (0: none ends), which no task may forget. */
+static uint64_t
+over_below(const struct weir_master *m, uint64_t ended)
+{
+	uint64_t lowest = UINT64_MAX;
+
+	for (const struct weir_master_checkpoint *c = m->checkpoints; c != NULL; c = c->next)
+		if (c->id != ended && c->id < lowest)
+			lowest = c->id;
+	return lowest != UINT64_MAX ? lowest : ended + 1;
+}
+
 static void
 trigger(struct weir_master *m, const struct weir_coord_update *u)
 {
@@ -115,6 +128,7 @@ trigger(struct weir_master *m, const struct weir_coord_update *u)
 					    .id = u->id,
 					    .stamp_ns = c->trigger_ns,
 					    .barrier = barrier_of(u),
+					    .over_below = over_below(m, 0),
 					    .timeout_ns = m->cfg.aligned_timeout_ns });
 }
 
@@ -147,7 +161,9 @@ tell(struct weir_master *m, const struct weir_coord_attempts *to, enum weir_mail
 {
 	for (uint32_t i = 0; i < to->cnt; i++)
 		weir_master_post_task(m, to->list[i].task,
-				      (struct weir_mail){ .kind = kind, .id = id });
+				      (struct weir_mail){ .kind = kind,
+							  .id = id,
+							  .over_below = over_below(m, id) });
 }
 
 static void
@@ -211,7 +227,8 @@ do_update(struct weir_master *m, const struct weir_coord_update *u)
 		weir_master_settle_doubts(m, u->id);
 		break;
 	case WEIR_COORD_DO_ABORT:
-		tell(m, &u->abort.to, WEIR_MAIL_ABORT, u->id);
+		if (!WEIR_PLANT(ABORT_UNTOLD))
+			tell(m, &u->abort.to, WEIR_MAIL_ABORT, u->id);
 		weir_master_abandon_hooks(m, u->id);
 		weir_master_checkpoint_over(m, u->id, u->abort.reason);
 		break;

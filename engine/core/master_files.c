@@ -200,7 +200,8 @@ weir_master_delete(struct weir_master *m, uint64_t id, const uint64_t *files, ui
 		chain_path(m, chain, WEIR_IO_UNLINK, id, "/manifest");
 		chain_path(m, chain, WEIR_IO_UNLINK, id, "/.manifest");
 		/* A power loss must not bring it back after its data files. */
-		chain_path(m, chain, WEIR_IO_FSYNC_DIR, id, "");
+		if (!WEIR_PLANT(DELETE_ORDER))
+			chain_path(m, chain, WEIR_IO_FSYNC_DIR, id, "");
 		if (dir == NULL)
 			chain_path(m, chain, WEIR_IO_UNLINK, id, "");
 		chain->proof = chain->step_cnt - 1;

@@ -1,5 +1,6 @@
 #include "engine/core/master_priv.h"
 
+#include "engine/base/plant.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,8 @@ delete_left(struct weir_master *m, uint32_t core, uint64_t id)
 	char text[WEIR_DATA_NAME_MAX];
 	uint64_t number;
 
+	if (WEIR_PLANT(FILE_LEFT))
+		return;
 	weir_layout_data_name(text, &name);
 	number = weir_master_add_file(m, text, 0);
 	m->file[number].dir = weir_master_savepoint_dir(m, id);

@@ -4,6 +4,7 @@
  */
 #include "engine/core/task_priv.h"
 
+#include "engine/base/plant.h"
 #include "engine/core/core.h"
 
 /* ---- keep ---- */
@@ -35,6 +36,8 @@ keep_output(void *arg, uint64_t checkpoint, const struct weir_item *frame)
 {
 	const struct weir_task_port *p = arg;
 
+	if (WEIR_PLANT(CAPTURE_OUTPUT))
+		return;
 	keep(p->task, checkpoint, 1 + p->chain_idx, p->number, frame);
 }
 

@@ -1,6 +1,7 @@
 /* How a task ends (T28). */
 #include "engine/core/task_priv.h"
 
+#include "engine/base/plant.h"
 #include "engine/core/core.h"
 
 void
@@ -46,9 +47,9 @@ outputs_taken(const struct weir_task *t)
 static bool
 may_close(const struct weir_task *t)
 {
-	return t->covered && t->state == WEIR_TASK_FINAL && t->work == WEIR_WORK_NONE &&
-	       !t->triggered && t->asked_cnt == 0 && t->over_cnt == t->channel_cnt &&
-	       outputs_taken(t);
+	return (t->covered || WEIR_PLANT(END_EARLY)) && t->state == WEIR_TASK_FINAL &&
+	       t->work == WEIR_WORK_NONE && !t->triggered && t->asked_cnt == 0 &&
+	       t->over_cnt == t->channel_cnt && outputs_taken(t);
 }
 
 void

@@ -1,6 +1,7 @@
 /* Messages of the control thread. */
 #include "engine/core/task_priv.h"
 
+#include "engine/base/plant.h"
 #include "engine/core/core.h"
 
 #include <string.h>
@@ -61,10 +62,26 @@ abort_id(struct weir_task *t, uint64_t id, int64_t now_ns)
 	weir_task_capture_end(t, id);
 }
 
+/* K8: of these the task was told, or the message was lost: then this one tells. */
+static void
+forget_below(struct weir_task *t, uint64_t id, int64_t now_ns)
+{
+	while (t->asked_cnt > 0 && t->asked[0].id < id)
+		abort_id(t, t->asked[0].id, now_ns);
+	if (t->triggered && t->trigger.id < id)
+		abort_id(t, t->trigger.id, now_ns);
+	if (t->snapshot != 0 && t->snapshot < id)
+		abort_id(t, t->snapshot, now_ns);
+	if (t->core->snap_id < id)
+		weir_core_snapshot_abort(t->core);
+}
+
 void
 weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 {
 	t->host.now_ns = now_ns;
+	if (!WEIR_PLANT(ABORT_LOST))
+		forget_below(t, m->over_below, now_ns);
 	switch ((enum weir_mail_kind)m->kind) {
 	case WEIR_MAIL_TRIGGER:
 		ask(t, m);

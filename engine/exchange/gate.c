@@ -361,7 +361,7 @@ poll_slow(struct weir_gate *gate, struct channel *ch, struct weir_burst *burst, 
 				front_event(gate, ch, burst, item);
 			break;
 		}
-		if (ch->state & CH_KEEP)
+		if ((ch->state & CH_KEEP) && !WEIR_PLANT(CAPTURE_COMING))
 			keep_front(gate, ch, item);
 		burst->items[burst->cnt++] = *item;
 		ch->next_seq++;
@@ -649,7 +649,7 @@ weir_gate_move(struct weir_gate *gate, uint32_t channel, uint32_t ord, uint32_t 
 bool
 weir_gate_sees_newer(struct weir_gate *gate, uint64_t checkpoint)
 {
-	for (uint32_t c = 0; c < gate->channel_cnt; c++) {
+	for (uint32_t c = 0; c < gate->channel_cnt && !WEIR_PLANT(BARRIER_SEEN); c++) {
 		const struct channel *ch = &gate->channels[c];
 		const struct weir_item *items = gate->priority_scratch;
 		uint32_t cnt;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/plant.h"
+
 #define MASK (WEIR_TRANSACTIONS_MAX - 1u)
 
 enum state {
@@ -259,6 +261,8 @@ weir_two_phase_commit(struct weir_two_phase *tp, uint64_t checkpoint)
 	for (uint32_t i = tp->head; i != tp->tail; i++) {
 		struct slot *s = &tp->slot[i & MASK];
 
+		if (WEIR_PLANT(COMMIT_ONE) && s->t.checkpoint != checkpoint)
+			continue;
 		if (s->state != OPEN && s->t.checkpoint <= checkpoint)
 			s->commit = true;
 	}
