@@ -28,7 +28,10 @@ struct weir_sim_disk;
 struct weir_sim_fault {
 	uint64_t at;  /* number of the first request that fails, from 1; 0: none */
 	uint32_t cnt; /* so many requests fail, one after the other */
-	int error;    /* EIO, ENOSPC; ENOSPC only strikes what needs space */
+	uint32_t
+		kinds; /* bits of enum weir_io_kind: the first cnt of these kinds; 0: of any kind */
+	uint32_t skip; /* with kinds: so many of them are spared first */
+	int error;     /* EIO, ENOSPC; ENOSPC only strikes what needs space */
 };
 
 struct weir_sim_disk *weir_sim_disk_create(uint64_t seed);
@@ -91,7 +94,7 @@ int64_t weir_sim_io_due(const struct weir_io *io);
 /* The process is gone: of what waits, some is still carried out, the rest ends as ECANCELED.
  * Harvest gives all of it back. */
 void weir_sim_io_kill(struct weir_io *io);
-/* New delays, from the next request on. */
+/* From the next request on nothing goes wrong, and little is slow. */
 void weir_sim_io_calm(struct weir_io *io);
 
 #endif /* WEIR_DRIVERS_SIM_SIM_DISK_H */

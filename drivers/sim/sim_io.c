@@ -32,15 +32,32 @@ needs_space(enum weir_io_kind kind)
 	       kind == WEIR_IO_FSYNC;
 }
 
+static bool
+strikes(struct weir_sim_fault *f, uint64_t number, enum weir_io_kind kind)
+{
+	if (f->at == 0 || number < f->at)
+		return false;
+	if (f->kinds == 0)
+		return number - f->at < f->cnt;
+	if ((f->kinds >> kind & 1u) == 0 || f->cnt == 0)
+		return false;
+	if (f->skip > 0) {
+		f->skip--;
+		return false;
+	}
+	f->cnt--;
+	return true;
+}
+
 static int
 fault_of(const struct sim_io *s, enum weir_io_kind kind)
 {
 	const uint64_t number = *s->cfg.requests;
 
 	for (uint32_t i = 0; i < s->cfg.fault_cnt; i++) {
-		const struct weir_sim_fault *f = &s->cfg.faults[i];
+		struct weir_sim_fault *f = &s->cfg.faults[i];
 
-		if (f->at == 0 || number < f->at || number - f->at >= f->cnt)
+		if (!strikes(f, number, kind))
 			continue;
 		if (f->error != ENOSPC || needs_space(kind))
 			return -f->error;
@@ -178,4 +195,5 @@ weir_sim_io_calm(struct weir_io *io)
 
 	s->cfg.delay_ns /= 10;
 	s->cfg.spike_pct = 0;
+	s->cfg.fault_cnt = 0;
 }

@@ -100,6 +100,36 @@ read_manifest(struct sim_world *w, uint64_t id)
 	return m;
 }
 
+/* K14: what its subtasks know of splits is what its enumerators have handed out. */
+static void
+check_splits(struct sim_world *w, const struct weir_manifest *m)
+{
+	for (uint32_t i = 0; i < w->enumerator_cnt; i++) {
+		struct weir_enumerator e = { .op = w->enumerators[i].op };
+		struct weir_error err = { 0 };
+
+		if (weir_restore_splits(w->plan, m, &e, &err) != 0)
+			sim_finding(w, "checkpoint %llu: %s", (unsigned long long)m->checkpoint_id,
+				    err.text);
+		weir_enumerator_fini(&e);
+	}
+}
+
+/* What was said to be complete is on the disk, whole, and its cut fits. */
+void
+sim_check_completed(struct sim_world *w, uint64_t id)
+{
+	struct weir_manifest *m = read_manifest(w, id);
+
+	if (m != NULL) {
+		check_splits(w, m);
+		weir_manifest_destroy(m);
+	} else if (w->findings == NULL) {
+		sim_finding(w, "checkpoint %llu is complete and has no manifest",
+			    (unsigned long long)id);
+	}
+}
+
 static int
 by_id(const void *a, const void *b)
 {

@@ -10,7 +10,6 @@
 #define STEPS_ATTEMPT 60000u  /* then the process is killed and nothing goes wrong any more */
 #define STEPS_QUIET   400000u /* the job must be over by then */
 #define IDLE_ROUNDS   25u
-#define MAIL_BEHIND   64u
 
 enum outcome { RUNNING, FINISHED, FAILED, KILLED, WEARY };
 
@@ -61,13 +60,20 @@ print_tasks(struct sim_world *w)
 			held += weir_emitter_held(&t->emitters[e]);
 		for (uint32_t c = 0; c < t->channel_cnt; c++)
 			queued += weir_gate_queued(weir_input_gate(t->input), c);
-		sim_event(w,
-			  "task %u.%u %s core %u state %d work %d trigger %llu due %d "
-			  "asked %u snapshot %llu through %llu held %u queued %u ended %u of %u",
-			  t->task_idx, t->subtask, t->ctx[0]->id, t->core->idx, t->state, t->work,
-			  (unsigned long long)t->trigger.id, t->triggered, t->asked_cnt,
-			  (unsigned long long)t->snapshot, (unsigned long long)t->through, held,
-			  queued, t->ended_cnt, t->channel_cnt);
+		sim_event(
+			w,
+			"task %u.%u %s core %u state %d work %d trigger %llu due %d "
+			"asked %u snapshot %llu through %llu held %u queued %u ended %u of %u%s%s",
+			t->task_idx, t->subtask, t->ctx[0]->id, t->core->idx, t->state, t->work,
+			(unsigned long long)t->trigger.id, t->triggered, t->asked_cnt,
+			(unsigned long long)t->snapshot, (unsigned long long)t->through, held,
+			queued, t->ended_cnt, t->channel_cnt,
+			t->capture_full ? " captures all it may" : "",
+			t->sink != NULL && !weir_two_phase_ready(t->sink, w->now_ns) ? " sink waits"
+										     : "");
+		for (uint32_t c = 0; c < t->channel_cnt; c++)
+			if (weir_gate_is_closed(weir_input_gate(t->input), c))
+				sim_event(w, "  channel %u is closed", c);
 	}
 }
 
@@ -80,6 +86,7 @@ struct rounds {
 	uint32_t frozen[SIM_CORES_MAX];
 	uint64_t kill_step, kill_request; /* 0: not */
 	uint64_t kill_completed; /* so many checkpoints of the world; then some steps more */
+	uint32_t dead;		 /* number + 1 of a core, or of the control thread; 0: nobody */
 };
 
 static void
@@ -96,6 +103,8 @@ next_due(const struct sim_world *w)
 {
 	int64_t due = weir_master_due_ns(w->master);
 
+	if (sim_post_due(w) < due)
+		due = sim_post_due(w);
 	for (uint32_t c = 0; c <= w->s.core_cnt; c++)
 		if (weir_sim_io_due(w->io[c]) < due)
 			due = weir_sim_io_due(w->io[c]);
@@ -127,26 +136,52 @@ sinks_wait(const struct sim_world *w)
 	return false;
 }
 
+/*
+ * What a lost message leaves closed, the next checkpoint opens. There is one sooner or later, but
+ * where only people ask for them it may take one.
+ */
+static bool
+heals(struct sim_world *w)
+{
+	const struct weir_master_request request = { .kind = WEIR_REQUEST_CHECKPOINT };
+
+	if (w->lost == w->healed || w->s.interval_ns > 0)
+		return false;
+	w->healed = w->lost;
+	weir_master_request(w->master, &request);
+	return true;
+}
+
+/* A channel with something in it that the task does not take; false: there is none. */
+static bool
+is_stuck(const struct weir_task *t, uint32_t *channel)
+{
+	for (uint32_t c = 0; c < t->channel_cnt && t->state < WEIR_TASK_FINISHED; c++)
+		if (weir_gate_queued(weir_input_gate(t->input), c) > 0) {
+			*channel = c;
+			return true;
+		}
+	return false;
+}
+
 /* Nothing moves, no checkpoint runs, and yet something lies in a channel. */
 static void
 check_stuck(struct sim_world *w)
 {
 	struct weir_master_counts n;
+	uint32_t i = 0, channel = 0;
 
 	weir_master_counts(w->master, &n);
-	if (n.triggered != n.completed + n.failed + n.aborted || io_waits(w) || sinks_wait(w))
+	if (n.triggered != n.completed + n.failed + n.aborted || io_waits(w) || sinks_wait(w) ||
+	    sim_post_due(w) != INT64_MAX)
 		return;
-	for (uint32_t i = 0; i < w->plan->subtask_cnt; i++) {
-		const struct weir_task *t = &w->rt->tasks[i];
-
-		for (uint32_t c = 0; c < t->channel_cnt; c++)
-			if (t->state < WEIR_TASK_FINISHED &&
-			    weir_gate_queued(weir_input_gate(t->input), c) > 0)
-				sim_finding(w,
-					    "subtask %u of task %u takes nothing from channel %u "
-					    "and no checkpoint runs",
-					    t->subtask, t->task_idx, c);
-	}
+	while (i < w->plan->subtask_cnt && !is_stuck(&w->rt->tasks[i], &channel))
+		i++;
+	if (i == w->plan->subtask_cnt || heals(w))
+		return;
+	print_tasks(w);
+	sim_finding(w, "subtask %u of task %u takes nothing from channel %u and no checkpoint runs",
+		    w->rt->tasks[i].subtask, w->rt->tasks[i].task_idx, channel);
 }
 
 static void
@@ -165,19 +200,6 @@ when_idle(struct sim_world *w, struct rounds *r)
 		advance_clock(w, to);
 }
 
-/* Cores wait for room in their mailbox without giving up the thread: there must be some. */
-static bool
-mail_is_behind(const struct sim_world *w)
-{
-	for (uint32_t c = 0; c < w->s.core_cnt; c++) {
-		const struct weir_mailbox *box = &w->rt->from_core[c];
-
-		if (atomic_load(&box->tail) - atomic_load(&box->head) > MAIL_BEHIND)
-			return true;
-	}
-	return false;
-}
-
 static void
 step_core(struct sim_world *w, struct rounds *r, uint32_t c)
 {
@@ -188,9 +210,11 @@ step_core(struct sim_world *w, struct rounds *r, uint32_t c)
 		r->idle = 0;
 		return;
 	}
-	if (!w->quiet && weir_rng_below(&w->rng, 1000) < w->s.freeze_pct)
+	if (!w->calm && weir_rng_below(&w->rng, 1000) < w->s.freeze_pct)
 		r->frozen[c] = (uint32_t)weir_rng_below(&w->rng, 300);
+	sim_rules_before_turn(w, &w->rt->cores[c]);
 	regime = weir_core_turn(&w->rt->cores[c], w->now_ns);
+	sim_rules_turn(w, &w->rt->cores[c]);
 	if (regime == WEIR_REGIME_IDLE || regime == WEIR_REGIME_BACK_PRESSURED)
 		r->idle++;
 	else
@@ -219,14 +243,19 @@ step(struct sim_world *w, struct rounds *r)
 	advance_clock(w, w->now_ns + 1 + (int64_t)weir_rng_below(&w->rng, (uint64_t)w->s.turn_ns));
 	if (w->s.ask_steps > 0 && !w->quiet && weir_rng_below(&w->rng, w->s.ask_steps) == 0)
 		step_asks(w);
-	if (who < w->s.core_cnt && !mail_is_behind(w)) {
+	if (who + 1 == r->dead) {
+		r->idle = 0; /* nobody says that the others wait in vain */
+	} else if (who < w->s.core_cnt) {
 		step_core(w, r, who);
 	} else if (weir_master_step(w->master, w->now_ns, w->now_ns)) {
 		r->idle = 0;
 	} else {
 		r->idle++;
 	}
-	if (r->idle == 0)
+	if (sim_post_carry(w))
+		r->idle = 0;
+	/* A sink that waited at the last look has not had its turn since. */
+	if (r->idle == 0 || (w->s.sink_rate > 0 && sinks_wait(w)))
 		r->still = 0;
 	when_idle(w, r);
 }
@@ -252,7 +281,8 @@ explain_failure(struct sim_world *w, const struct weir_error *err)
 {
 	const bool excused =
 		w->faults_struck > w->faults_before ||
-		(w->expired > 0 && (w->s.timeout_ns < 100000000 || w->s.io_spike_pct > 0));
+		(w->expired > 0 && (w->s.timeout_ns < 100000000 || w->s.io_spike_pct > 0 ||
+				    w->half_dead || w->post_faults > w->post_faults_before));
 
 	sim_event(w, "failed %d %s", err->code, err->text);
 	if (excused && !w->quiet)
@@ -261,14 +291,46 @@ explain_failure(struct sim_world *w, const struct weir_error *err)
 	sim_finding(w, "the job failed without a cause: %s", err->text);
 }
 
+static void
+calm_down(struct sim_world *w, struct rounds *r)
+{
+	if (w->calm || r->dead != 0 || w->s.calm_step == 0 || r->steps < w->s.calm_step)
+		return;
+	w->calm = true;
+	w->calm_ns = w->now_ns;
+	memset(r->frozen, 0, sizeof(r->frozen));
+	for (uint32_t c = 0; c <= w->s.core_cnt; c++)
+		weir_sim_io_calm(w->io[c]);
+	sim_event(w, "calm");
+}
+
 static bool
 is_killed(struct sim_world *w, struct rounds *r)
 {
+	if (w->calm)
+		return false;
 	if (r->kill_completed != 0 && w->completed >= r->kill_completed) {
 		r->kill_completed = 0;
 		r->kill_step = r->steps + 1 + weir_rng_below(&w->rng, 400);
 	}
 	return r->steps == r->kill_step || (r->kill_request != 0 && w->requests >= r->kill_request);
+}
+
+/* A core or the control thread is gone, and the others go on until somebody notices. */
+static bool
+dies_alone(struct sim_world *w, struct rounds *r)
+{
+	if (r->dead != 0 || weir_rng_below(&w->rng, 100) >= w->s.half_pct)
+		return false;
+	r->dead = 1 + (uint32_t)weir_rng_below(&w->rng, w->s.core_cnt + 1);
+	r->kill_request = 0;
+	r->kill_step = r->steps + 1 + weir_rng_below(&w->rng, 3000);
+	w->half_dead = true;
+	if (r->dead <= w->s.core_cnt)
+		sim_event(w, "core %u dies", r->dead - 1);
+	else
+		sim_event(w, "the control thread dies");
+	return true;
 }
 
 static enum outcome
@@ -279,8 +341,13 @@ run_attempt(struct sim_world *w)
 
 	plan_kill(w, &r);
 	while (w->findings == NULL) {
+		enum weir_master_end end;
+
+		calm_down(w, &r);
 		step(w, &r);
-		switch (weir_master_ended(w->master, &err)) {
+		end = weir_master_ended(w->master, &err);
+		sim_rules_step(w, end == WEIR_END_FAILED, err.text);
+		switch (end) {
 		case WEIR_END_NOT_YET:
 			break;
 		case WEIR_END_FINISHED:
@@ -289,7 +356,7 @@ run_attempt(struct sim_world *w)
 			explain_failure(w, &err);
 			return FAILED;
 		}
-		if (is_killed(w, &r)) {
+		if (is_killed(w, &r) && !dies_alone(w, &r)) {
 			w->kills++;
 			return KILLED;
 		}
@@ -386,6 +453,9 @@ print_scenario(struct sim_world *w)
 		  s->checkpoints, (long long)s->interval_ns / 1000000,
 		  (long long)s->timeout_ns / 1000000, (long long)s->min_pause_ns / 1000000,
 		  s->max_concurrent, s->tolerable, s->retained, s->chunk_cnt);
+	sim_event(w, "asked every %u steps, post %lld us %u%%, %u%% die alone first, calm %u",
+		  s->ask_steps, (long long)s->post_delay_ns / 1000, s->post_pct, s->half_pct,
+		  s->calm_step);
 	sim_event(w, "mode %s timeout %lld us sink %llu rows/s", sim_mode_names[s->mode],
 		  (long long)s->aligned_timeout_ns / 1000, (unsigned long long)s->sink_rate);
 	sim_event(w, "disk %lld us spikes %u%% faults %u kills %u power %u%%",
@@ -405,6 +475,7 @@ sim_run(uint64_t seed, bool verbose)
 	sim_scenario = &w.s;
 	w.rng.state = weir_mix(seed + 1);
 	w.lane_rng.state = weir_mix(seed + 2);
+	w.post_rng.state = weir_mix(seed + 5);
 	sim_source_rng.state = weir_mix(seed + 3);
 	w.disk = weir_sim_disk_create(weir_mix(seed + 4));
 	w.next_id = 1;
@@ -413,6 +484,8 @@ sim_run(uint64_t seed, bool verbose)
 	print_scenario(&w);
 	if (run_to_end(&w))
 		sim_check_end(&w);
+	if (w.findings == NULL)
+		sim_shared(&w);
 	clean = w.findings == NULL;
 	printf("seed %llu %s: %s, attempts %llu, kills %llu, power losses %llu, faults %llu, "
 	       "restores %llu, checkpoints %llu completed %llu failed %llu aborted, "

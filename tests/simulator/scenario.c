@@ -44,6 +44,7 @@ draw_input(struct sim_scenario *s)
 {
 	const bool two = s->shape == SIM_UNION || s->shape == SIM_UNION_WINDOW;
 	const bool one_after_the_other = pct(50);
+	const bool many = pct(35); /* splits: one is handed out at any time (K14) */
 	uint32_t rows = (uint32_t)spread(20, 3000);
 
 	s->source_cnt = two ? 2 : 1;
@@ -58,11 +59,14 @@ draw_input(struct sim_scenario *s)
 	for (uint32_t i = 0; i < s->source_cnt; i++) {
 		int64_t from = pct(30) ? -upto(0, 1000) * MS : upto(0, 1000) * MS;
 
-		s->split_cnt[i] = upto(1, SIM_SPLITS_MAX);
+		s->split_cnt[i] = many ? upto(12, SIM_SPLITS_MAX) : upto(1, 8);
 		for (uint32_t k = 0; k < s->split_cnt[i]; k++) {
 			struct sim_split *p = &s->split[i][k];
 
-			p->rows = pct(10) ? 0 : upto(0, 2 * rows / s->split_cnt[i] / s->source_cnt);
+			p->rows = pct(10) ? 0
+					  : upto(0,
+						 many ? 40
+						      : 2 * rows / s->split_cnt[i] / s->source_cnt);
 			p->first_ns = from;
 			if (one_after_the_other)
 				from += p->rows * s->step_ns;
@@ -91,13 +95,13 @@ draw_checkpoints(struct sim_scenario *s)
 {
 	s->checkpoints = pct(95);
 	s->interval_ns = spread(1, 40) * MS;
-	s->timeout_ns = pct(70) ? 10000 * (int64_t)MS : upto(2, 60) * MS;
+	s->timeout_ns = pct(70) ? SIM_TIMEOUT_LONG : upto(2, 60) * MS;
 	if (pct(15)) { /* most expire, and there is time to see what that leaves behind */
 		s->interval_ns = upto(20, 100) * MS;
 		s->timeout_ns = upto(1, 5) * MS;
 	}
 	s->min_pause_ns = pct(70) ? 0 : upto(1, 10) * MS;
-	s->max_concurrent = pct(80) ? 1 : upto(2, 3);
+	s->max_concurrent = pct(50) ? 1 : upto(2, 4);
 	s->tolerable = pct(50) ? 1000 : upto(0, 3);
 	s->retained = pct(60) ? 1 : upto(2, 4);
 	s->chunk_cnt = upto(4, 12);
@@ -119,6 +123,13 @@ draw_trouble(struct sim_scenario *s)
 		s->fault[i] = (struct weir_sim_fault){ .at = (uint64_t)spread(1, 600),
 						       .cnt = pct(70) ? 1 : upto(2, 20),
 						       .error = pct(50) ? EIO : ENOSPC };
+	/* The end of a manifest is where it is not certain what there is (K7). */
+	if (s->fault_cnt > 0 && pct(40))
+		s->fault[0] = (struct weir_sim_fault){ .at = (uint64_t)spread(1, 300),
+						       .cnt = upto(1, 3),
+						       .kinds = 1u << WEIR_IO_RENAME |
+								1u << WEIR_IO_FSYNC_DIR,
+						       .error = EIO };
 	s->again = pct(25);
 	if (!s->checkpoints)
 		s->kills = s->fault_cnt = 0; /* T35: then a crash leaves what it leaves */
@@ -142,7 +153,7 @@ draw_mode(struct sim_scenario *s)
 
 	s->mode = which < 25   ? SIM_ALIGNED
 		  : which < 55 ? SIM_UNALIGNED
-		  : which < 90 ? SIM_TIMEOUT
+		  : which < 84 ? SIM_TIMEOUT
 			       : SIM_AT_LEAST_ONCE;
 	if (s->mode == SIM_UNALIGNED || s->mode == SIM_TIMEOUT)
 		s->max_concurrent = 1; /* C8 */
@@ -159,7 +170,7 @@ draw_asks(struct sim_scenario *s)
 {
 	if (pct(25))
 		s->ask_steps = upto(50, 2000);
-	if (!pct(12))
+	if (!pct(18))
 		return;
 	s->interval_ns = 0;
 	s->ask_steps = upto(300, 3000);
@@ -186,11 +197,70 @@ draw_firing(struct sim_scenario *s)
 	s->rescale = pct(40);
 	s->sink_rate = 0;
 	s->interval_ns = upto(1, 4) * MS;
-	s->timeout_ns = 10000 * (int64_t)MS;
+	s->timeout_ns = SIM_TIMEOUT_LONG;
 	s->min_pause_ns = 0;
 	s->turn_ns = upto(20, 200) * US;
 	s->io_delay_ns = upto(0, 200) * US;
 	s->kills = upto(2, 6);
+	s->post_pct = s->calm_step = 0;
+}
+
+/*
+ * Consumers sleep through several checkpoints: when they wake up, barriers of ids that are over lie
+ * in their channels before those that count (T14).
+ */
+static void
+draw_sleepers(struct sim_scenario *s)
+{
+	s->mode = SIM_UNALIGNED;
+	s->aligned_timeout_ns = 0;
+	s->max_concurrent = 1;
+	s->sink_rate = 0;
+	s->min_pause_ns = 0;
+	s->timeout_ns = upto(3, 8) * MS;
+	s->interval_ns = upto(3, 8) * MS;
+	s->tolerable = 1000;
+	s->freeze_pct = upto(8, 25);
+	s->turn_ns = upto(20, 60) * US;
+	s->io_delay_ns = 20 * US;
+	s->io_spike_pct = 0;
+	s->pause_pct = upto(0, 40);
+	s->lane_depth = 64;
+	s->core_cnt = upto(2, SIM_CORES_MAX);
+	s->parallelism[0] = upto(2, 4);
+}
+
+/* Whole checkpoints are not given up where they should be; afterwards the job must get on (K8). */
+static void
+draw_deaf(struct sim_scenario *s)
+{
+	s->post_burst = true;
+	s->post_pct = upto(15, 40);
+	s->timeout_ns = upto(20, 40) * MS;
+	s->interval_ns = upto(5, 40) * MS;
+	s->calm_step = upto(1500, 8000);
+	s->tolerable = 1000;
+	s->kills = 0;
+	s->pause_pct = upto(70, 95);
+	s->parallelism[0] = upto(2, 4);
+	s->parallelism[1] = upto(2, 4);
+}
+
+/* Messages that are late, lost or repeated; in half of these worlds checkpoints soon expire. */
+static void
+draw_post(struct sim_scenario *s)
+{
+	if (pct(45))
+		s->post_delay_ns = spread(1, 5000) * US;
+	if (pct(40)) {
+		s->post_pct = pct(50) ? upto(1, 10) : upto(15, 50);
+		s->post_burst = pct(50);
+		if (pct(50))
+			s->timeout_ns = upto(2, 40) * MS;
+	}
+	s->half_pct = pct(50) ? 0 : upto(20, 80);
+	if (pct(60))
+		s->calm_step = (uint32_t)spread(1000, 12000);
 }
 
 void
@@ -210,6 +280,13 @@ sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	if (s->checkpoints)
 		draw_asks(s);
 	s->slice_rows = pct(50) ? 0 : (uint32_t)spread(1, 64);
+	draw_post(s);
+	if (s->checkpoints && pct(8))
+		draw_sleepers(s);
+	else if (s->checkpoints && pct(18))
+		draw_deaf(s);
+	else if (s->interval_ns == 0 && pct(70))
+		s->post_pct = 0; /* where nothing is lost, nothing has to be asked for */
 	if (s->checkpoints && pct(8))
 		draw_firing(s);
 }

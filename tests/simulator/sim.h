@@ -18,15 +18,16 @@
 
 #include <stdio.h>
 
-#define SIM_SOURCES_MAX 2u
-#define SIM_SPLITS_MAX	8u
-#define SIM_CORES_MAX	3u
-#define SIM_FAULTS_MAX	4u
-#define SIM_PAD		200u /* bytes of a row that make frames of few rows */
-#define SIM_JOB		"simjob"
-#define SIM_JOB_DIR	"/ckpt/" SIM_JOB
-#define SIM_DATA_DIR	SIM_JOB_DIR "/data"
-#define SIM_OUT_DIR	"/out"
+#define SIM_SOURCES_MAX	 2u
+#define SIM_SPLITS_MAX	 20u
+#define SIM_CORES_MAX	 3u
+#define SIM_FAULTS_MAX	 4u
+#define SIM_PAD		 200u	     /* bytes of a row that make frames of few rows */
+#define SIM_TIMEOUT_LONG 10000000000 /* no checkpoint takes that long by itself */
+#define SIM_JOB		 "simjob"
+#define SIM_JOB_DIR	 "/ckpt/" SIM_JOB
+#define SIM_DATA_DIR	 SIM_JOB_DIR "/data"
+#define SIM_OUT_DIR	 "/out"
 
 enum sim_shape {
 	SIM_PASS,
@@ -108,7 +109,12 @@ struct sim_scenario {
 	uint32_t power_pct;
 	int64_t turn_ns; /* longest turn of a core */
 	uint32_t freeze_pct;
-	bool again; /* after the end, from the last checkpoint once more */
+	uint32_t post_pct; /* of messages about checkpoints that are lost or come twice */
+	bool post_burst;   /* what is lost on a way is lost for all tasks */
+	int64_t post_delay_ns;
+	uint32_t half_pct;  /* of kills before which a core or the control thread dies alone */
+	uint32_t calm_step; /* of every attempt: from here on nothing goes wrong; 0: never */
+	bool again;	    /* after the end, from the last checkpoint once more */
 };
 
 void sim_scenario_draw(struct sim_scenario *s, uint64_t seed);
@@ -149,18 +155,63 @@ void sim_expect(const struct sim_scenario *s, uint32_t last_parallelism, struct 
 /* Last counts per key, for SIM_REDUCE_UPDATES: cnt[key], s->key_cnt of them. */
 void sim_expect_counts(const struct sim_scenario *s, uint64_t *cnt);
 
+/* ---- what the coordinator has said in this attempt ---- */
+
+#define SIM_PENDING_MAX	  64u
+#define SIM_TASKS_MAX	  64u
+#define SIM_PRIORITY_MAX  8u
+#define SIM_TOLD	  32u
+#define SIM_EXPIRY_SLACK  2000000000 /* the control thread has its turn by then */
+#define SIM_TELL_SLACK	  200000000  /* the message has come by then */
+#define SIM_STALL_NS	  1000000000
+#define SIM_STALL_ENDS	  6u
+#define SIM_STALL_TIMEOUT 20000000
+
+struct sim_pending {
+	uint64_t id;
+	int64_t begun_ns;
+	bool acked; /* it can expire no more */
+};
+
+struct sim_told {
+	uint64_t id[SIM_TOLD];
+	uint32_t cnt;
+	uint64_t newest; /* barrier in its priority lanes before its turn */
+	uint64_t begun;	 /* snapshot it had begun last, before its turn */
+};
+
+struct sim_rules {
+	struct sim_pending pending[SIM_PENDING_MAX];
+	uint32_t pending_cnt;
+	int64_t completed_ns; /* when the last one was complete; INT64_MIN: none yet */
+	uint64_t completed;   /* highest id */
+	uint64_t highest;     /* id that was given */
+	uint64_t floor;	      /* the same, by earlier attempts */
+	uint32_t failures;    /* in a row */
+	struct sim_told told[SIM_TASKS_MAX];
+	struct sim_pending given_up[SIM_TOLD]; /* begun_ns: when it ended */
+	uint32_t given_up_cnt;
+	/* Since something went forward: a row was taken, a checkpoint became complete. */
+	int64_t moved_ns;
+	uint64_t moved_rows;
+	uint32_t ends; /* of checkpoints */
+};
+
 /* ---- the world ---- */
 
 struct sim_world {
 	struct sim_scenario s;
 	struct weir_rng rng;	  /* order of steps */
 	struct weir_rng lane_rng; /* lanes and disk delays */
+	struct weir_rng post_rng; /* what becomes of messages */
 	bool verbose;
 	char *findings; /* what is wrong; NULL: nothing */
 
 	struct weir_sim_disk *disk;
 	uint64_t requests;
 	uint64_t faults_struck;
+	uint64_t post_faults;
+	uint64_t lost, healed; /* messages; of them, at the checkpoint that was asked for since */
 	int64_t now_ns;
 	uint64_t next_id;
 	uint64_t attempt;
@@ -172,6 +223,13 @@ struct sim_world {
 	struct weir_plan *plan;
 	struct weir_runtime *rt;
 	struct weir_master *master;
+	struct sim_post *post;
+	struct sim_rules rules;
+	uint64_t last_id; /* of the checkpoint that ends the job; 0: not yet complete */
+	uint64_t post_faults_before;
+	bool calm;	 /* nothing goes wrong any more in this attempt */
+	int64_t calm_ns; /* since then */
+	bool half_dead;	 /* somebody had died before the rest did */
 	struct weir_driver driver;
 	struct weir_sim_frames *frames;
 	struct weir_recovery *recovery; /* of the attempt's restore; NULL: none */
@@ -221,8 +279,31 @@ bool sim_attempt_begin(struct sim_world *w);
 /* All of it is gone. killed: what was in flight may still happen. */
 void sim_attempt_end(struct sim_world *w);
 
+/* Between control thread and cores: before the runtime starts; when the attempt is over. */
+void sim_post_open(struct sim_world *w);
+void sim_post_close(struct sim_world *w);
+/* Take what was sent, deliver what is due; true: something was delivered. */
+bool sim_post_carry(struct sim_world *w);
+/* Cores have taken all that was sent to them. */
+bool sim_post_is_empty(const struct sim_world *w);
+/* When the next letter is; INT64_MAX: none is on its way. */
+int64_t sim_post_due(const struct sim_world *w);
+
+/* An attempt begins; a checkpoint begins or has all acknowledgements; it has ended. */
+void sim_rules_begin(struct sim_world *w);
+void sim_rules_pending(struct sim_world *w, const struct weir_checkpoint_done *d);
+void sim_rules_done(struct sim_world *w, const struct weir_checkpoint_done *d);
+/* After a step of the control thread; failed: the job has, with this text. */
+void sim_rules_step(struct sim_world *w, bool failed, const char *text);
+/* A core has been given a message; it will have a turn, it has had it. */
+void sim_rules_told(struct sim_world *w, const struct weir_mail *mail);
+void sim_rules_before_turn(struct sim_world *w, const struct weir_core *core);
+void sim_rules_turn(struct sim_world *w, const struct weir_core *core);
+
 /* Manifests on the disk; data files whole. Fills own. */
 bool sim_recover(struct sim_world *w);
+/* A checkpoint is said to be complete. */
+void sim_check_completed(struct sim_world *w, uint64_t id);
 /* Pages of the restored checkpoint into the runtime. */
 int sim_load(struct sim_world *w, struct weir_error *err);
 void sim_recover_free(struct sim_world *w);
@@ -241,6 +322,9 @@ void sim_check_cut(struct sim_world *w, const struct weir_manifest *m);
 void sim_check_live_set(struct sim_world *w);
 /* After the end of the job. */
 void sim_check_end(struct sim_world *w);
+
+/* The coordinator alone, with shared files. */
+void sim_shared(struct sim_world *w);
 
 /* One seed; true: clean. */
 bool sim_run(uint64_t seed, bool verbose);

@@ -259,6 +259,7 @@ make_runtime(struct sim_world *w)
 		sim_finding(w, "no runtime: %s", err.text);
 		return false;
 	}
+	sim_post_open(w);
 	if (w->restored != NULL) {
 		rc_restore = weir_restore_check(w->plan, w->restored, NULL, &err);
 		if (rc_restore == 0)
@@ -294,10 +295,19 @@ reserve_ids(void *arg, uint64_t next_id)
 }
 
 static void
+checkpoint_pending(void *arg, const struct weir_checkpoint_done *so_far)
+{
+	sim_rules_pending(arg, so_far);
+}
+
+static void
 checkpoint_done(void *arg, const struct weir_checkpoint_done *done)
 {
 	struct sim_world *w = arg;
 
+	sim_rules_done(w, done);
+	if (strcmp(done->status, "completed") == 0)
+		sim_check_completed(w, done->id);
 	sim_event(w, "checkpoint %llu %s %s%s%s %lld us frames %llu", (unsigned long long)done->id,
 		  done->kind, done->status, done->reason[0] != '\0' ? " " : "", done->reason,
 		  (long long)(done->duration_ns / 1000), (unsigned long long)done->frames);
@@ -305,6 +315,18 @@ checkpoint_done(void *arg, const struct weir_checkpoint_done *done)
 	w->unaligned += strcmp(done->status, "completed") == 0 && done->frames > 0;
 	w->failed += strcmp(done->status, "failed") == 0;
 	w->aborted += strcmp(done->status, "aborted") == 0;
+	if (strcmp(done->kind, "final") == 0 && strcmp(done->status, "completed") == 0)
+		w->last_id = done->id;
+	/* The product refuses a cut that does not fit; without a fault of the disk there is none.
+	 */
+	if (strstr(done->reason, "FINALIZE") != NULL && w->faults_struck == w->faults_before)
+		sim_finding(w, "checkpoint %llu could not be written, and the disk did nothing",
+			    (unsigned long long)done->id);
+	/* Liveness: whatever was lost before, the next one gets through. */
+	if (w->calm && !w->quiet && done->trigger_wall_ns > w->calm_ns &&
+	    w->s.timeout_ns >= SIM_TIMEOUT_LONG && strstr(done->reason, "EXPIRED") != NULL)
+		sim_finding(w, "checkpoint %llu expired when nothing went wrong any more",
+			    (unsigned long long)done->id);
 	w->expired += strstr(done->reason, "EXPIRED") != NULL;
 }
 
@@ -340,6 +362,7 @@ make_master(struct sim_world *w)
 		.own = (const struct weir_manifest *const *)w->own,
 		.own_cnt = w->own_cnt,
 		.reserve_ids = reserve_ids,
+		.checkpoint_pending = checkpoint_pending,
 		.checkpoint_done = checkpoint_done,
 		.warning = warning,
 		.arg = w,
@@ -353,6 +376,11 @@ sim_attempt_begin(struct sim_world *w)
 {
 	w->attempt++;
 	w->faults_before = w->faults_struck;
+	w->post_faults_before = w->post_faults;
+	w->last_id = 0;
+	sim_rules_begin(w);
+	w->half_dead = false;
+	w->calm = w->quiet;
 	w->expired = 0;
 	for (uint32_t i = 0; i < 2; i++)
 		w->parallelism[i] = w->s.rescale ? 1 + (uint32_t)weir_rng_below(&w->rng, 4)
@@ -392,6 +420,7 @@ sim_attempt_end(struct sim_world *w)
 			kill_io(w, c);
 	weir_sim_disk_kill(w->disk);
 	weir_master_destroy(w->master);
+	sim_post_close(w);
 	weir_runtime_destroy(w->rt);
 	for (uint32_t i = 0; i < w->lane_cnt; i++)
 		weir_sim_lane_destroy(w->lanes[i]);
