@@ -227,8 +227,7 @@ do_update(struct weir_master *m, const struct weir_coord_update *u)
 		weir_master_settle_doubts(m, u->id);
 		break;
 	case WEIR_COORD_DO_ABORT:
-		if (!WEIR_PLANT(ABORT_UNTOLD))
-			tell(m, &u->abort.to, WEIR_MAIL_ABORT, u->id);
+		tell(m, &u->abort.to, WEIR_MAIL_ABORT, u->id);
 		weir_master_abandon_hooks(m, u->id);
 		weir_master_checkpoint_over(m, u->id, u->abort.reason);
 		break;
