@@ -11,8 +11,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #define IO_DEPTH      64u
