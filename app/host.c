@@ -212,10 +212,14 @@ may_sleep(const struct weir_host_core *hc, enum weir_regime regime)
 	       atomic_load_explicit(hc->control_files, memory_order_relaxed);
 }
 
+/* Between two frames of a stream that flows a core is idle for less than that. */
+#define IDLE_TURNS 64u
+
+/* idle: turns in a row without work. */
 static void
-wait_a_little(const struct weir_host_core *hc, enum weir_regime regime)
+wait_a_little(const struct weir_host_core *hc, enum weir_regime regime, uint32_t idle)
 {
-	if (may_sleep(hc, regime))
+	if ((regime == WEIR_REGIME_BACK_PRESSURED || idle > IDLE_TURNS) && may_sleep(hc, regime))
 		nanosleep(&nap, NULL);
 	else if (hc->yields)
 		sched_yield();
@@ -230,6 +234,7 @@ core_main(void *arg)
 	struct weir_core *core = hc->core;
 	const uint64_t *allocated = weir_alloc_thread_counter();
 	const uint64_t before = allocated != NULL ? *allocated : 0;
+	uint32_t idle = 0;
 
 	hc->tid = gettid();
 	(void)prctl(PR_SET_TIMERSLACK, NAP_SLACK_NS);
@@ -239,8 +244,9 @@ core_main(void *arg)
 		if (allocated != NULL && WEIR_UNLIKELY(*allocated != before))
 			atomic_store_explicit(&hc->allocations, *allocated - before,
 					      memory_order_relaxed);
-		if (r != WEIR_REGIME_BUSY && r != WEIR_REGIME_HOUSEKEEPING)
-			wait_a_little(hc, r);
+		idle = r != WEIR_REGIME_BUSY && r != WEIR_REGIME_HOUSEKEEPING ? idle + 1 : 0;
+		if (idle > 0)
+			wait_a_little(hc, r, idle);
 	}
 	return 0;
 }
