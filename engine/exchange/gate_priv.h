@@ -1,7 +1,20 @@
 #ifndef WEIR_ENGINE_EXCHANGE_GATE_PRIV_H
 #define WEIR_ENGINE_EXCHANGE_GATE_PRIV_H
 
-/* Layout of a gate, for gate.c and gate_keep.c. Numbers wrap: compare by signed difference. */
+/*
+ * Layout of a gate, and what its files share:
+ *
+ *   gate.c           set-up, faults, which channels are open
+ *   gate_data.c      the data lanes: the hot path
+ *   gate_priority.c  the priority lanes, and barriers taken ahead of their place
+ *   gate_event.c     an event's slot and its effect on the channel
+ *   gate_keep.c      what an unaligned checkpoint keeps; the check of what is queued
+ *
+ * Whatever makes a channel differ from an open one with an empty look-ahead is a bit of its state,
+ * so that the hot path asks once. Numbers of items and frames wrap: compare by signed difference.
+ *
+ * Threads: as the gate's. Nothing here allocates but weir_gate_create.
+ */
 
 #include "engine/exchange/gate.h"
 
@@ -86,8 +99,40 @@ marked(const struct channel *ch, uint32_t ord)
 	return (ch->marks[(ord % WEIR_GATE_WINDOW) / 64] >> (ord % 64) & 1u) != 0;
 }
 
+/* The data lane has to step over this number: its item was, or will be, handed out ahead of it. */
+static inline void
+mark_set(struct channel *ch, uint32_t ord)
+{
+	WEIR_ASSERT(ord - ch->next_ord < WEIR_GATE_WINDOW);
+	WEIR_ASSERT(!marked(ch, ord));
+	ch->marks[(ord % WEIR_GATE_WINDOW) / 64] |= 1ull << (ord % 64);
+	ch->mark_cnt++;
+	ch->state |= CH_MARKS;
+}
+
+static inline void
+mark_clear(struct channel *ch, uint32_t ord)
+{
+	ch->marks[(ord % WEIR_GATE_WINDOW) / 64] &= ~(1ull << (ord % 64));
+	ch->mark_cnt--;
+	if (ch->mark_cnt == 0)
+		ch->state &= ~(uint32_t)CH_MARKS;
+}
+
+/* The channel hands out nothing more; weir_gate_fault tells what was found instead. Idempotent. */
 void weir_gate_fail_channel(struct weir_gate *gate, struct channel *ch, uint32_t got_ord,
 			    uint32_t got_seq);
+
+/* Copy an event out and give its slot back; all zero if the item has none. Once per item. */
+struct weir_gate_event weir_gate_event_take(const struct channel *ch, const struct weir_item *item);
+
+/* Make the event the burst. It closes or ends the channel here, if it is one that does. */
+void weir_gate_event_hand(const struct weir_gate *gate, struct channel *ch,
+			  struct weir_burst *burst, const struct weir_item *item,
+			  const struct weir_gate_event *event);
+
+/* The data lane has reached the barrier's place: it is not offered ahead of it any more. */
+void weir_gate_moved_forget(struct channel *ch, uint32_t ord);
 
 /* Let an unaligned barrier that waits in the priority lane bound the running capture. */
 void weir_gate_keep_bound(struct weir_gate *gate, struct channel *ch);
