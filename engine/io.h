@@ -43,7 +43,7 @@ struct weir_io_piece {
 	void *base;
 	size_t len;
 };
-#define WEIR_IO_PIECES_MAX 64u
+#define WEIR_IO_PIECES_MAX 256u
 
 struct weir_io_req {
 	enum weir_io_kind kind;

@@ -40,7 +40,6 @@ struct weir_snap_pieces {
 	void (*release)(struct weir_snap_pieces *list, uint32_t piece);
 
 	/* The writer's own. */
-	struct weir_snap_pieces *next;
 	uint32_t sent;
 	uint64_t off;
 };

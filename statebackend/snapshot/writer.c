@@ -9,28 +9,20 @@
 #include "engine/base/crc32c.h"
 #include "engine/base/plant.h"
 #include "statebackend/snapshot/chunk.h"
+#include "statebackend/snapshot/outgoing.h"
 
 #define WRITER_MAGIC 0x57525753u
-#define GATHERS	     8u /* writes of pieces in flight at once */
 
-enum chunk_state { CHUNK_FREE, CHUNK_FILLING, CHUNK_QUEUED, CHUNK_WRITING };
+enum chunk_state { CHUNK_FREE, CHUNK_FILLING, CHUNK_LEAVING };
 
 struct weir_snap_chunk {
-	struct weir_io_req req;	      /* first */
-	struct weir_snap_chunk *next; /* free list or queue */
+	struct weir_outgoing_range range; /* first */
+	struct weir_snap_chunk *next;	  /* free list */
 	uint8_t *bytes;
 	uint64_t used, cap;
 	uint64_t entry_cnt;
 	uint32_t record_cnt;
 	enum chunk_state state;
-};
-
-/* A write of pieces that follow each other in the file. */
-struct gather {
-	struct weir_io_req req;	       /* first */
-	struct weir_snap_pieces *list; /* NULL: free */
-	uint32_t first, cnt;
-	struct weir_io_piece piece[WEIR_IO_PIECES_MAX];
 };
 
 struct weir_snap_writer {
@@ -39,17 +31,17 @@ struct weir_snap_writer {
 	struct weir_snap_config cfg;
 	struct weir_snap_id id;
 	struct weir_error err;
-	struct weir_snap_chunk *chunks, *free, *queue, *queue_tail;
-	struct weir_snap_pieces *pieces; /* not all sent yet, in order */
-	struct gather gather[GATHERS];
-	struct weir_io_req ctl, head, dir; /* open, fsync, close; file header; fsync of directory */
+	struct weir_snap_chunk *chunks, *free;
+	struct weir_outgoing outgoing;
+	struct weir_outgoing_range head; /* the file's header */
+	struct weir_io_req ctl, dir;	 /* open, fsync, close; fsync of directory */
 	uint8_t *head_bytes;
 	uint64_t file_bytes;
 	uint32_t chunk_cnt, free_cnt, in_flight;
 	uint32_t seg_cnt;
 	uint32_t key_groups; /* canonical; 0: native */
 	int handle;
-	bool open_sent, head_sent, close_sent, dead;
+	bool open_sent, close_sent, dead;
 	char path[WEIR_SNAP_PATH_MAX];
 	char dir_path[WEIR_SNAP_PATH_MAX];
 };
@@ -137,7 +129,7 @@ weir_snap_writer_begin(struct weir_snap_writer *w, const char *path, const struc
 
 	WEIR_ASSERT(w->magic == WRITER_MAGIC);
 	WEIR_ASSERT(w->in_flight == 0);
-	WEIR_ASSERT(w->pieces == NULL);
+	WEIR_ASSERT(weir_outgoing_is_empty(&w->outgoing));
 	WEIR_ASSERT(len < sizeof(w->path));
 	/* Who still holds a chunk has not thawed. */
 	WEIR_ASSERT(w->free_cnt == w->chunk_cnt);
@@ -151,11 +143,13 @@ weir_snap_writer_begin(struct weir_snap_writer *w, const char *path, const struc
 	w->id = *id;
 	w->err = (struct weir_error){ 0 };
 	w->handle = -1;
-	w->open_sent = w->head_sent = w->close_sent = w->dead = false;
+	w->open_sent = w->close_sent = w->dead = false;
 	w->seg_cnt = 0;
 	w->key_groups = 0;
 	w->file_bytes = WEIR_DATA_HEADER;
 	head_set(w);
+	w->head = (struct weir_outgoing_range){ .bytes = w->head_bytes, .len = WEIR_DATA_HEADER };
+	weir_outgoing_add(&w->outgoing, &w->head);
 }
 
 void
@@ -282,50 +276,29 @@ fail(struct weir_snap_writer *w, const char *what, int64_t result)
 			result < 0 ? strerrordesc_np((int)-result) : "short");
 }
 
-/* Chunks that will not be written any more. */
 static void
-queue_drop(struct weir_snap_writer *w)
+range_gone(void *arg, struct weir_outgoing_range *range)
 {
-	while (w->queue != NULL) {
-		struct weir_snap_chunk *c = w->queue;
+	struct weir_snap_writer *w = arg;
 
-		w->queue = c->next;
-		weir_snap_chunk_drop(w, c);
-	}
-	w->queue_tail = NULL;
+	if (range != &w->head)
+		weir_snap_chunk_drop(w, (struct weir_snap_chunk *)(void *)range);
 }
 
+/* The segment is known and has its place: bytes of the chunk go out, then pieces if there are any.
+ */
 static void
-pieces_drop(struct weir_snap_writer *w)
-{
-	while (w->pieces != NULL) {
-		struct weir_snap_pieces *list = w->pieces;
-		const uint32_t cnt = list->cnt;
-
-		w->pieces = list->next;
-		/* The last release gives the list back. */
-		for (uint32_t i = list->sent; i < cnt; i++)
-			list->release(list, i);
-	}
-}
-
-/* The segment is known and has its place: bytes of the chunk go out. */
-static void
-chunk_queue(struct weir_snap_writer *w, struct weir_snap_chunk *c, const struct weir_segment *seg,
-	    uint64_t bytes)
+chunk_leave(struct weir_snap_writer *w, struct weir_snap_chunk *c, const struct weir_segment *seg,
+	    struct weir_snap_pieces *list)
 {
 	w->cfg.segs[w->seg_cnt++] = *seg;
 	w->file_bytes += seg->length;
-	c->req = (struct weir_io_req){
-		.kind = WEIR_IO_WRITE, .buf = c->bytes, .len = bytes, .off = seg->offset, .user = w
-	};
-	c->state = CHUNK_QUEUED;
-	c->next = NULL;
-	if (w->queue_tail != NULL)
-		w->queue_tail->next = c;
-	else
-		w->queue = c;
-	w->queue_tail = c;
+	c->range = (struct weir_outgoing_range){ .bytes = c->bytes,
+						 .len = list != NULL ? c->used : seg->length,
+						 .off = seg->offset,
+						 .list = list };
+	c->state = CHUNK_LEAVING;
+	weir_outgoing_add(&w->outgoing, &c->range);
 }
 
 void
@@ -342,7 +315,7 @@ weir_snap_chunk_close(struct weir_snap_writer *w, struct weir_snap_chunk *c)
 		return;
 	}
 	seg = segment_of(w, c, h);
-	chunk_queue(w, c, &seg, seg.length);
+	chunk_leave(w, c, &seg, NULL);
 }
 
 static uint32_t
@@ -411,6 +384,16 @@ weir_snap_writer_append(struct weir_snap_writer *w, const struct weir_snap_blob 
 	return true;
 }
 
+/* They will not be written; the last release gives the list back. */
+static void
+pieces_release(struct weir_snap_pieces *list)
+{
+	const uint32_t cnt = list->cnt;
+
+	for (uint32_t i = 0; i < cnt; i++)
+		list->release(list, i);
+}
+
 bool
 weir_snap_writer_pieces(struct weir_snap_writer *w, struct weir_snap_pieces *list)
 {
@@ -424,30 +407,23 @@ weir_snap_writer_pieces(struct weir_snap_writer *w, struct weir_snap_pieces *lis
 					      .state_idx = list->state_idx,
 					      .part = parts_so_far(w, &blob) };
 	struct weir_snap_chunk *c = weir_snap_chunk_take(w, &head, false);
-	struct weir_snap_pieces **at = &w->pieces;
 	struct weir_segment seg;
 
 	if (c == NULL)
 		return false;
 	WEIR_ASSERT(list->cnt > 0);
-	list->sent = 0;
-	list->next = NULL;
 	if (!w->dead && w->seg_cnt == w->cfg.seg_max)
 		fail(w, "too many segments in", -E2BIG);
-	while (*at != NULL)
-		at = &(*at)->next;
-	*at = list;
 	if (w->dead) {
 		weir_snap_chunk_drop(w, c);
-		pieces_drop(w);
+		pieces_release(list);
 		return true;
 	}
 	memset(c->bytes + sizeof(head), 0, WEIR_SNAP_PIECES_AT - sizeof(head));
 	c->used = WEIR_SNAP_PIECES_AT;
 	seg = segment_of(w, c, (struct weir_seg_header *)(void *)c->bytes);
 	pieces_count(c, list, &seg);
-	list->off = seg.offset + WEIR_SNAP_PIECES_AT;
-	chunk_queue(w, c, &seg, WEIR_SNAP_PIECES_AT);
+	chunk_leave(w, c, &seg, list);
 	return true;
 }
 
@@ -502,24 +478,6 @@ ctl_done(struct weir_snap_writer *w)
 		fail(w, w->ctl.kind == WEIR_IO_CLOSE ? "close" : "fsync", result);
 }
 
-static bool
-is_gather(const struct weir_snap_writer *w, const struct weir_io_req *req)
-{
-	return (uintptr_t)req >= (uintptr_t)w->gather &&
-	       (uintptr_t)req < (uintptr_t)(w->gather + GATHERS);
-}
-
-static void
-gather_done(struct gather *g)
-{
-	struct weir_snap_pieces *list = g->list;
-
-	g->list = NULL;
-	/* The last release gives the list back. */
-	for (uint32_t i = g->first; i < g->first + g->cnt; i++)
-		list->release(list, i);
-}
-
 void
 weir_snap_writer_done(struct weir_snap_writer *w, struct weir_io_req *req)
 {
@@ -532,80 +490,20 @@ weir_snap_writer_done(struct weir_snap_writer *w, struct weir_io_req *req)
 		if (req->result < 0)
 			fail(w, "fsync of the directory of", req->result);
 	} else {
+		WEIR_ASSERT(req == &w->outgoing.req);
 		if (req->result < 0 || (uint64_t)req->result != req->len)
 			fail(w, "write", req->result);
-		if (is_gather(w, req))
-			gather_done((struct gather *)(void *)req);
-		else if (req != &w->head)
-			weir_snap_chunk_drop(w, (struct weir_snap_chunk *)(void *)req);
+		weir_outgoing_done(&w->outgoing, range_gone, w);
 	}
-}
-
-/* The next pieces in order, as many as one write takes. */
-static void
-gather_submit(struct weir_snap_writer *w, struct gather *g)
-{
-	struct weir_snap_pieces *list = w->pieces;
-	uint64_t len = 0;
-
-	g->list = list;
-	g->first = list->sent;
-	g->cnt = 0;
-	while (list->sent < list->cnt && g->cnt < WEIR_IO_PIECES_MAX) {
-		const struct weir_snap_piece *from = &list->piece[list->sent++];
-
-		g->piece[g->cnt++] =
-			(struct weir_io_piece){ .base = from->bytes, .len = from->len };
-		len += from->len;
-	}
-	g->req = (struct weir_io_req){ .kind = WEIR_IO_WRITE,
-				       .handle = w->handle,
-				       .piece = g->piece,
-				       .piece_cnt = g->cnt,
-				       .len = len,
-				       .off = list->off,
-				       .user = w };
-	list->off += len;
-	if (list->sent == list->cnt)
-		w->pieces = list->next;
-	submit(w, &g->req);
-}
-
-static void
-step_writes(struct weir_snap_writer *w)
-{
-	if (!w->head_sent && weir_io_ready(w->cfg.io)) {
-		w->head_sent = true;
-		w->head = (struct weir_io_req){ .kind = WEIR_IO_WRITE,
-						.handle = w->handle,
-						.buf = w->head_bytes,
-						.len = WEIR_DATA_HEADER,
-						.user = w };
-		submit(w, &w->head);
-	}
-	while (w->queue != NULL && weir_io_ready(w->cfg.io)) {
-		struct weir_snap_chunk *c = w->queue;
-
-		w->queue = c->next;
-		if (w->queue == NULL)
-			w->queue_tail = NULL;
-		c->state = CHUNK_WRITING;
-		c->req.handle = w->handle;
-		submit(w, &c->req);
-	}
-	for (uint32_t i = 0; i < GATHERS && w->pieces != NULL && weir_io_ready(w->cfg.io); i++)
-		if (w->gather[i].list == NULL)
-			gather_submit(w, &w->gather[i]);
 }
 
 /* Failed or given up: wait for what is in flight, close, report. */
 static void
 step_dead(struct weir_snap_writer *w)
 {
-	queue_drop(w);
-	pieces_drop(w);
 	if (w->in_flight > 0)
 		return;
+	weir_outgoing_drop(&w->outgoing, range_gone, w);
 	if (w->handle >= 0 && !w->close_sent) {
 		if (!weir_io_ready(w->cfg.io))
 			return;
@@ -621,10 +519,22 @@ step_dead(struct weir_snap_writer *w)
 }
 
 static void
+step_writes(struct weir_snap_writer *w)
+{
+	struct weir_io_req *req;
+
+	if (!weir_io_ready(w->cfg.io))
+		return;
+	req = weir_outgoing_next(&w->outgoing, w->handle, w);
+	if (req != NULL)
+		submit(w, req);
+}
+
+static void
 step_sealed(struct weir_snap_writer *w)
 {
 	/* fsync only after every write is back: order between requests is never assumed. */
-	if (w->queue != NULL || w->pieces != NULL || !w->head_sent || w->in_flight > 0)
+	if (!weir_outgoing_is_empty(&w->outgoing) || w->in_flight > 0)
 		return;
 	WEIR_ASSERT(w->free_cnt == w->chunk_cnt);
 	if (w->cfg.io->in_flight + 2 > w->cfg.io->depth)
