@@ -1,11 +1,24 @@
 #ifndef WEIR_ENGINE_CORE_MASTER_PRIV_H
 #define WEIR_ENGINE_CORE_MASTER_PRIV_H
 
-/* What the files of the master share. */
+/*
+ * What the files of the master share. All of it belongs to the control thread and may allocate.
+ *
+ *   master.c             rounds, and how the job ends
+ *   master_create.c      the coordinator's configuration, what earlier attempts left
+ *   master_updates.c     what the coordinator wants done
+ *   master_mail.c        messages to and from the cores
+ *   master_checkpoint.c  checkpoints under way
+ *   master_requests.c    requests from outside; master_savepoint.c: those for savepoints
+ *   master_splits.c      enumerators; master_hooks.c: hooks
+ *   master_files.c       file work; master_manifest.c: a manifest's bytes
+ *   master_statistics.c  what is measured of a checkpoint
+ */
 
 #include "engine/core/master.h"
 
 #define WEIR_MASTER_PATH 1100u
+#define WEIR_MASTER_MS	 1000000 /* the coordinator counts in milliseconds, the master in ns */
 
 /* A data file that some checkpoint names or named; its number is what the coordinator calls it by.
  */
@@ -104,9 +117,17 @@ struct weir_master_chain {
 	uint32_t proof; /* DELETE: before this step it is not certain that the manifest is gone */
 };
 
+/* Events for the coordinator that wait for their turn. */
+struct weir_master_event;
+struct weir_master_queue {
+	struct weir_master_event *head, **tail;
+	bool running;
+};
+
 struct weir_master {
 	struct weir_master_config cfg;
 	struct weir_coordinator *coord;
+	struct weir_master_queue queue;
 	struct weir_master_task *task;
 	struct weir_master_checkpoint *checkpoints;
 	struct weir_master_preparing preparing;
@@ -145,8 +166,10 @@ struct weir_master {
 	struct weir_master_counts counts;
 };
 
-/* master.c */
+/* master_updates.c: tell the coordinator, and do what it wants; what event lends, for the call. */
 void weir_master_event(struct weir_master *m, const struct weir_coord_event *event);
+
+/* master.c: end the job as failed. Idempotent. */
 void weir_master_fail(struct weir_master *m, const struct weir_error *err);
 
 /* master_checkpoint.c: those under way */
