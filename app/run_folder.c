@@ -110,14 +110,29 @@ weir_run_resolve_restore(struct weir_supervisor *s, struct weir_error *err)
 
 /* The history is for people: a run does not fail for it. */
 static void
+history_ends(struct weir_supervisor *s, const struct weir_error *err)
+{
+	weir_display_line(&s->display, "warning: the history of checkpoints ends here: %s",
+			  err->text);
+}
+
+static void
 note_ended(void *arg, json_t *entry)
 {
 	struct weir_supervisor *s = arg;
 	struct weir_error err;
 
-	if (weir_history_add(&s->history, entry, &err) != 0)
-		weir_display_line(&s->display, "warning: the history of checkpoints ends here: %s",
-				  err.text);
+	if (weir_history_add(&s->history, entry, weir_supervisor_now_ns(), &err) != 0)
+		history_ends(s, &err);
+}
+
+void
+weir_run_step_history(struct weir_supervisor *s)
+{
+	struct weir_error err;
+
+	if (weir_history_step(&s->history, weir_supervisor_now_ns(), &err) != 0)
+		history_ends(s, &err);
 }
 
 int

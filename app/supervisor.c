@@ -158,9 +158,11 @@ wait_for(struct weir_supervisor *s, int link_fd, int64_t until_ns)
 				 { .fd = control != NULL ? weir_control_fd(control) : -1,
 				   .events = POLLIN } };
 	const int64_t due = control != NULL ? weir_control_due_ns(control) : INT64_MAX;
-	int64_t ns = (due < until_ns ? due : until_ns) - weir_supervisor_now_ns();
+	const int64_t history = weir_history_due_ns(&s->history);
+	int64_t ns = due < until_ns ? due : until_ns;
 	struct timespec left;
 
+	ns = (history < ns ? history : ns) - weir_supervisor_now_ns();
 	ns = ns < 0 ? 0 : ns;
 	left.tv_sec = ns / 1000000000;
 	left.tv_nsec = ns % 1000000000;
@@ -168,6 +170,7 @@ wait_for(struct weir_supervisor *s, int link_fd, int64_t until_ns)
 	read_signals(s);
 	if (control != NULL)
 		weir_control_step(control, weir_supervisor_now_ns());
+	weir_run_step_history(s);
 }
 
 /* Watch the worker until it is gone and all it said is read. */

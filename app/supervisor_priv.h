@@ -76,6 +76,8 @@ WEIR_MUST_USE int weir_run_choose_restore(struct weir_supervisor *s, struct weir
 void weir_run_clean_up(struct weir_supervisor *s);
 /* run_folder.c: the attempt is over: what of it counts? */
 void weir_run_settle(struct weir_supervisor *s);
+/* run_folder.c: make durable what of the history is due. */
+void weir_run_step_history(struct weir_supervisor *s);
 /* run_folder.c: checkpoint.retention (S5). */
 void weir_run_apply_retention(struct weir_supervisor *s, const char *state);
 

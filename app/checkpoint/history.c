@@ -85,6 +85,7 @@ failed(struct weir_history *h, const char *what, struct weir_error *err)
 	if (h->fd >= 0)
 		close(h->fd);
 	h->fd = -1;
+	h->due_ns = 0;
 	return weir_fail(err, WEIR_ERR_IO, "%s %s: %s", what, h->path.text, strerror(code));
 }
 
@@ -103,7 +104,20 @@ write_line(int fd, const json_t *entry)
 	return ok;
 }
 
-/* What is shown, and nothing else. */
+static bool
+sync_folder(const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	ok = fsync(fd) == 0;
+	close(fd);
+	return ok;
+}
+
+/* What is shown, and nothing else. After a crash either the old file is there or the new one. */
 static int
 write_anew(struct weir_history *h, struct weir_error *err)
 {
@@ -112,8 +126,8 @@ write_anew(struct weir_history *h, struct weir_error *err)
 
 	for (size_t i = 0; ok && i < json_array_size(h->list); i++)
 		ok = write_line(fd, json_array_get(h->list, i));
-	if (ok)
-		ok = rename(h->tmp.text, h->path.text) == 0;
+	ok = ok && fsync(fd) == 0 && rename(h->tmp.text, h->path.text) == 0 &&
+	     sync_folder(h->folder.text);
 	if (!ok) {
 		const int code = errno;
 
@@ -126,6 +140,7 @@ write_anew(struct weir_history *h, struct weir_error *err)
 	if (h->fd >= 0)
 		close(h->fd);
 	h->fd = fd;
+	h->due_ns = 0;
 	h->line_cnt = (uint32_t)json_array_size(h->list);
 	return 0;
 }
@@ -159,6 +174,7 @@ weir_history_open(struct weir_history *h, const char *folder, const char *run_id
 	int rc;
 
 	*h = (struct weir_history){ .fd = -1, .run_id = run_id, .list = json_array() };
+	snprintf(h->folder.text, sizeof(h->folder.text), "%s", folder);
 	rc = weir_layout_history(&h->path, folder, err);
 	if (rc == 0)
 		rc = weir_layout_history_tmp(&h->tmp, folder, err);
@@ -178,14 +194,46 @@ weir_history_open(struct weir_history *h, const char *folder, const char *run_id
 void
 weir_history_close(struct weir_history *h)
 {
+	if (h->list == NULL)
+		return;
 	json_decref(h->list);
-	if (h->fd >= 0 && h->list != NULL)
-		close(h->fd);
 	h->list = NULL;
+	if (h->fd < 0)
+		return;
+	if (h->due_ns != 0)
+		(void)fdatasync(h->fd); /* nobody is left who could be told */
+	close(h->fd);
+}
+
+int64_t
+weir_history_due_ns(const struct weir_history *h)
+{
+	return h->due_ns != 0 ? h->due_ns : INT64_MAX;
 }
 
 int
-weir_history_add(struct weir_history *h, const json_t *entry, struct weir_error *err)
+weir_history_step(struct weir_history *h, int64_t now_ns, struct weir_error *err)
+{
+	if (now_ns < weir_history_due_ns(h))
+		return 0;
+	h->due_ns = 0;
+	return fdatasync(h->fd) == 0 ? 0 : failed(h, "cannot make durable", err);
+}
+
+static int
+append(struct weir_history *h, const json_t *entry, int64_t now_ns, struct weir_error *err)
+{
+	if (!write_line(h->fd, entry))
+		return failed(h, "cannot write", err);
+	h->line_cnt++;
+	if (h->due_ns == 0)
+		h->due_ns = now_ns + WEIR_HISTORY_LAG_NS;
+	return 0;
+}
+
+int
+weir_history_add(struct weir_history *h, const json_t *entry, int64_t now_ns,
+		 struct weir_error *err)
 {
 	json_t *copy = json_copy((json_t *)(uintptr_t)entry);
 	int rc = 0;
@@ -194,9 +242,8 @@ weir_history_add(struct weir_history *h, const json_t *entry, struct weir_error 
 	put(h->list, copy);
 	if (h->fd >= 0 && h->line_cnt >= LINES_MAX)
 		rc = write_anew(h, err);
-	else if (h->fd >= 0 && !write_line(h->fd, copy))
-		rc = failed(h, "cannot write", err);
-	h->line_cnt++;
+	else if (h->fd >= 0)
+		rc = append(h, copy, now_ns, err);
 	json_decref(copy);
 	return rc;
 }

@@ -10,12 +10,16 @@
  *   processed_bytes, persisted_bytes, bytes, full_bytes (the sum), unaligned, subtasks: [ the same
  *   of each that has acknowledged, and `subtask` ] } ]
  *
- * Lines are appended, and the file is written anew when it has many more than are shown. It is not
- * fsynced: a power loss may cost lines, nothing depends on them. A line that does not parse is left
- * out: the last one of a killed supervisor may be torn.
+ * Lines are appended, and the file is written anew when it has many more than are shown: under a
+ * temporary name that replaces the old one once it is durable. What is appended becomes durable by
+ * _step, at most WEIR_HISTORY_LAG_NS later, for all lines since the last time at once: no
+ * checkpoint waits for it, and many a second cost no more than one. A line that does not parse is
+ * left out: the last one of a killed supervisor, or of a power loss, may be torn.
  *
  * Threads:   the supervisor's one; a reader in another process.
- * Failure:   _add returns an error once the file cannot be written; the list in memory goes on.
+ * Cost:      _open, _step and _close wait for the disk, _add only when it writes the file anew.
+ * Failure:   _add and _step return an error when the file cannot be written any more, and none from
+ *            then on; the list in memory goes on.
  */
 
 #include "engine/base/error.h"
@@ -23,14 +27,16 @@
 
 #include <jansson.h>
 
-#define WEIR_HISTORY_SHOWN 10u
+#define WEIR_HISTORY_SHOWN  10u
+#define WEIR_HISTORY_LAG_NS INT64_C(1000000000)
 
 struct weir_history {
-	struct weir_path path, tmp;
+	struct weir_path folder, path, tmp;
 	const char *run_id;
 	int fd;	      /* -1: it cannot be written */
-	json_t *list; /* at most WEIR_HISTORY_SHOWN, oldest first */
+	json_t *list; /* at most WEIR_HISTORY_SHOWN, oldest first; NULL: not open */
 	uint32_t line_cnt;
+	int64_t due_ns; /* when what was appended is to be durable; 0: it is */
 };
 
 /* folder: <checkpoint.dir>/<job>, locked by this run. newest_id: of the folder's checkpoints; one
@@ -40,8 +46,12 @@ WEIR_MUST_USE int weir_history_open(struct weir_history *h, const char *folder, 
 void weir_history_close(struct weir_history *h);
 
 /* A checkpoint has ended; the newest entry of an id counts. */
-WEIR_MUST_USE int weir_history_add(struct weir_history *h, const json_t *entry,
+WEIR_MUST_USE int weir_history_add(struct weir_history *h, const json_t *entry, int64_t now_ns,
 				   struct weir_error *err);
+
+/* When _step has something to do; INT64_MAX: nothing. Of a history that is not open, too. */
+int64_t weir_history_due_ns(const struct weir_history *h);
+WEIR_MUST_USE int weir_history_step(struct weir_history *h, int64_t now_ns, struct weir_error *err);
 
 /* What is shown of a folder, oldest first; the caller's. None: an empty list. */
 WEIR_MUST_USE int weir_history_read(const char *folder, json_t **list, struct weir_error *err);
