@@ -82,6 +82,8 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 	t->host.now_ns = now_ns;
 	if (!WEIR_PLANT(ABORT_LOST))
 		forget_below(t, m->over_below, now_ns);
+	if (t->sink != NULL)
+		weir_two_phase_over(t->sink, m->over_below);
 	switch ((enum weir_mail_kind)m->kind) {
 	case WEIR_MAIL_TRIGGER:
 		ask(t, m);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ATTEMPT, SEQ, SUBTASK }; /* words of a transaction; they stand in checkpoints */
+/* Words of a transaction; they stand in checkpoints. MORE files follow that of SEQ. */
+enum { ATTEMPT, SEQ, SUBTASK, MORE };
 
 enum file_state {
 	FILE_NAMED,   /* by the restored checkpoint; nothing is known of it yet */
@@ -29,6 +30,7 @@ struct out_file {
 	int handle;
 	uint64_t bytes;
 	uint32_t writes; /* in flight */
+	uint64_t nth;	 /* of its files: which one is being committed */
 	const struct weir_transaction *t;
 };
 
@@ -84,20 +86,27 @@ weir_text_sink_destroy(struct weir_text_sink *s)
 }
 
 static void
-temp_path(const struct weir_text_sink *s, const struct weir_transaction *t, char *path)
+temp_path(const struct weir_text_sink *s, const struct weir_transaction *t, uint64_t nth,
+	  char *path)
 {
 	snprintf(path, WEIR_SINK_PATH_MAX, "%s/" WEIR_SINK_TEMP_PREFIX "%s-%llu-%s-%u-%llu",
 		 s->cfg.dir, weir_sink_job(s->ctx), (unsigned long long)t->word[ATTEMPT],
 		 weir_sink_id(s->ctx), (unsigned)t->word[SUBTASK],
-		 (unsigned long long)t->word[SEQ]);
+		 (unsigned long long)(t->word[SEQ] + nth));
 }
 
 static void
-final_path(const struct weir_text_sink *s, const struct weir_transaction *t, char *path)
+final_path(const struct weir_text_sink *s, const struct weir_transaction *t, uint64_t nth,
+	   char *path)
 {
-	snprintf(path, WEIR_SINK_PATH_MAX, "%s/" WEIR_SINK_FINAL_PREFIX "%s-%u-%llu", s->cfg.dir,
-		 weir_sink_id(s->ctx), (unsigned)t->word[SUBTASK],
-		 (unsigned long long)t->checkpoint);
+	const int len =
+		snprintf(path, WEIR_SINK_PATH_MAX, "%s/" WEIR_SINK_FINAL_PREFIX "%s-%u-%llu",
+			 s->cfg.dir, weir_sink_id(s->ctx), (unsigned)t->word[SUBTASK],
+			 (unsigned long long)t->checkpoint);
+
+	if (nth > 0 && len < (int)WEIR_SINK_PATH_MAX)
+		snprintf(path + len, WEIR_SINK_PATH_MAX - (size_t)len, "-%llu",
+			 (unsigned long long)nth);
 }
 
 static int
@@ -254,7 +263,7 @@ request_of(struct weir_text_sink *s, const struct out_file *f, struct weir_io_re
 {
 	switch (f->state) {
 	case FILE_OPENING:
-		temp_path(s, f->t, s->path);
+		temp_path(s, f->t, f->nth, s->path);
 		*req = (struct weir_io_req){ .kind = WEIR_IO_OPEN_NEW, .path = s->path };
 		return true;
 	case FILE_NAMING: /* here and not at the checkpoint, which would have to wait for it */
@@ -269,14 +278,14 @@ request_of(struct weir_text_sink *s, const struct out_file *f, struct weir_io_re
 		*req = (struct weir_io_req){ .kind = WEIR_IO_CLOSE, .handle = f->handle };
 		return true;
 	case FILE_RENAME:
-		temp_path(s, f->t, s->path);
-		final_path(s, f->t, s->path2);
+		temp_path(s, f->t, f->nth, s->path);
+		final_path(s, f->t, f->nth, s->path2);
 		*req = (struct weir_io_req){ .kind = WEIR_IO_RENAME,
 					     .path = s->path,
 					     .path2 = s->path2 };
 		return true;
 	case FILE_CHECK:
-		final_path(s, f->t, s->path2);
+		final_path(s, f->t, f->nth, s->path2);
 		*req = (struct weir_io_req){ .kind = WEIR_IO_OPEN_READ, .path = s->path2 };
 		return true;
 	case FILE_NAMED:
@@ -342,6 +351,18 @@ commit(struct weir_operator_ctx *ctx, struct weir_transaction *t)
 	return WEIR_MORE;
 }
 
+/* A file of each was closed; what is left is their names. */
+static int
+join(struct weir_operator_ctx *ctx, struct weir_transaction *t,
+     const struct weir_transaction *before)
+{
+	(void)ctx;
+	WEIR_ASSERT(before->word[SEQ] + before->word[MORE] + 1 == t->word[SEQ]);
+	t->word[SEQ] = before->word[SEQ];
+	t->word[MORE] += before->word[MORE] + 1;
+	return 0;
+}
+
 static void
 write_done(struct weir_text_sink *s, uint32_t i)
 {
@@ -350,7 +371,7 @@ write_done(struct weir_text_sink *s, uint32_t i)
 	if (s->write[i].result < 0) {
 		char path[WEIR_SINK_PATH_MAX]; /* a request under way uses that of the sink */
 
-		temp_path(s, b->file->t, path);
+		temp_path(s, b->file->t, 0, path);
 		(void)fail(s, s->write[i].result, "write",
 			   s->cfg.mode == WEIR_SINK_STDOUT ? "standard output" : path);
 	}
@@ -374,6 +395,16 @@ say_elsewhere(const struct weir_text_sink *s)
 	s->cfg.warn(s->cfg.warn_arg, text);
 }
 
+/* A file has its final name, or there is nothing to rename: the next one, or all names durable. */
+static enum file_state
+named(struct out_file *f)
+{
+	if (f->nth == f->t->word[MORE])
+		return FILE_DIR;
+	f->nth++;
+	return FILE_RENAME;
+}
+
 /* What has gone wrong, and what that means. */
 static void
 name_failed(struct weir_text_sink *s, struct out_file *f, int64_t result)
@@ -390,7 +421,7 @@ name_failed(struct weir_text_sink *s, struct out_file *f, int64_t result)
 	case FILE_CHECK:
 		if (result == -ENOENT && origin == WEIR_TRANSACTION_SAVEPOINT) {
 			say_elsewhere(s);
-			f->state = FILE_DONE;
+			f->state = named(f);
 			return;
 		}
 		(void)fail(s, result,
@@ -401,7 +432,7 @@ name_failed(struct weir_text_sink *s, struct out_file *f, int64_t result)
 		(void)fail(s, result, "fsync of", s->cfg.dir);
 		return;
 	default:
-		temp_path(s, f->t, s->path);
+		temp_path(s, f->t, f->nth, s->path);
 		(void)fail(s, result,
 			   f->state == FILE_OPENING  ? "create"
 			   : f->state == FILE_NAMING ? "name"
@@ -416,15 +447,9 @@ static void
 name_done(struct weir_text_sink *s)
 {
 	static const enum file_state next[] = {
-		[FILE_OPENING] = FILE_NAMING,
-		[FILE_NAMING] = FILE_OPEN,
-		[FILE_SYNC] = FILE_CLOSE,
-		[FILE_CLOSE] = FILE_READY,
-		[FILE_RENAME] = FILE_DIR,
-		[FILE_DIR] = FILE_DONE,
-		[FILE_CHECK] = FILE_CHECK_CLOSE,
-		/* Whoever renamed it may have been killed before the name was durable. */
-		[FILE_CHECK_CLOSE] = FILE_DIR,
+		[FILE_OPENING] = FILE_NAMING, [FILE_NAMING] = FILE_OPEN,
+		[FILE_SYNC] = FILE_CLOSE,     [FILE_CLOSE] = FILE_READY,
+		[FILE_DIR] = FILE_DONE,	      [FILE_CHECK] = FILE_CHECK_CLOSE,
 	};
 	struct out_file *f = s->req_file;
 
@@ -435,7 +460,11 @@ name_done(struct weir_text_sink *s)
 	}
 	if (f->state == FILE_OPENING || f->state == FILE_CHECK)
 		f->handle = (int)s->req.result;
-	f->state = next[f->state];
+	/* Who renamed a file that is checked may have been killed before its name was durable. */
+	if (f->state == FILE_RENAME || f->state == FILE_CHECK_CLOSE)
+		f->state = named(f);
+	else
+		f->state = next[f->state];
 }
 
 void
@@ -458,6 +487,7 @@ static const struct weir_sink_connector files_sink = {
 	.write = write_rows,
 	.precommit = precommit,
 	.commit = commit,
+	.join = join,
 	.step = step,
 };
 
@@ -521,10 +551,11 @@ weir_text_sink_names(const struct weir_two_phase *tp, const char *name)
 
 	if (weir_two_phase_sink(tp) != &files_sink)
 		return false;
-	for (uint32_t i = 0; (t = weir_two_phase_at(tp, i)) != NULL; i++) {
-		temp_path(s, t, path);
-		if (strcmp(path + strlen(s->cfg.dir) + 1, name) == 0)
-			return true;
-	}
+	for (uint32_t i = 0; (t = weir_two_phase_at(tp, i)) != NULL; i++)
+		for (uint64_t nth = 0; nth <= t->word[MORE]; nth++) {
+			temp_path(s, t, nth, path);
+			if (strcmp(path + strlen(s->cfg.dir) + 1, name) == 0)
+				return true;
+		}
 	return false;
 }

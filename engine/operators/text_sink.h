@@ -8,14 +8,16 @@
  *   <output>/.part-<job>-<attempt>-<sink>-<subtask>-<seq>   being written, or waiting for its
  *                                                           checkpoint
  *   <output>/part-<sink>-<subtask>-<checkpoint>             committed
+ *   <output>/part-<sink>-<subtask>-<checkpoint>-<n>         joined to it: n from 1
  *
  *   begin: create, fsync of the directory | write: lines into buffers, buffers into the file |
  *   precommit: the rest of them, fsync, close | commit: rename without replace, fsync of the
  *   directory
  *
- * The words of a transaction are attempt, seq and the subtask that wrote it (its name stays when
- * the parallelism changes). A restored one that is not there under its temporary name any more must
- * be there under its final one.
+ * The words of a transaction are attempt, seq, the subtask that wrote it (its name stays when the
+ * parallelism changes), and how many files more it has: joined transactions are those of
+ * consecutive seq, renamed one after the other. A restored one that is not there under its
+ * temporary name any more must be there under its final one.
  *
  * Threads:   one core. All file work goes through the core's weir_io; harvested requests whose user
  *            pointer is the sink come back by weir_text_sink_done.

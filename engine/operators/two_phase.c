@@ -7,7 +7,8 @@
 
 #include "engine/base/plant.h"
 
-#define MASK (WEIR_TRANSACTIONS_MAX - 1u)
+#define MASK	   (WEIR_TRANSACTIONS_MAX - 1u)
+#define JOIN_ABOVE (WEIR_TRANSACTIONS_MAX / 2)
 
 enum state {
 	OPEN,
@@ -27,6 +28,8 @@ struct weir_two_phase {
 	struct weir_two_phase_config cfg;
 	struct weir_two_phase *next; /* ring of the operator's subtasks */
 	uint32_t head, tail;	     /* free-running; tail - 1 is the open one if any is */
+	uint64_t named_by;	     /* newest checkpoint that names any */
+	uint64_t over_below;	     /* lower ones are not under way */
 	uint64_t paced;
 	int64_t start_ns;
 	struct weir_error error;
@@ -240,6 +243,7 @@ weir_two_phase_snapshot(struct weir_two_phase *tp, uint64_t checkpoint,
 	}
 	if (tp->cfg.sink->commit == NULL)
 		return 0;
+	tp->named_by = checkpoint;
 	for (uint32_t i = tp->head; i != tp->tail; i++)
 		if (tp->slot[i & MASK].state != GONE)
 			named[cnt++] = tp->slot[i & MASK].t;
@@ -282,6 +286,13 @@ weir_two_phase_abort(struct weir_two_phase *tp, uint64_t checkpoint)
 	}
 }
 
+void
+weir_two_phase_over(struct weir_two_phase *tp, uint64_t below)
+{
+	if (below > tp->over_below)
+		tp->over_below = below;
+}
+
 bool
 weir_two_phase_is_committed(const struct weir_two_phase *tp)
 {
@@ -308,6 +319,26 @@ commit_some(struct weir_two_phase *tp)
 	}
 }
 
+static bool
+waits(const struct slot *s)
+{
+	return s->state == READY && !s->commit && s->origin == WEIR_TRANSACTION_OWN;
+}
+
+static void
+join_oldest(struct weir_two_phase *tp)
+{
+	while (tp->tail - tp->head > JOIN_ABOVE && tp->named_by < tp->over_below) {
+		const struct slot *before = &tp->slot[tp->head & MASK];
+		struct slot *s = &tp->slot[(tp->head + 1) & MASK];
+
+		if (!waits(before) || !waits(s) ||
+		    failed(tp, tp->cfg.sink->join(tp->cfg.ctx, &s->t, &before->t)) != 0)
+			return;
+		tp->head++;
+	}
+}
+
 void
 weir_two_phase_step(struct weir_two_phase *tp)
 {
@@ -318,6 +349,8 @@ weir_two_phase_step(struct weir_two_phase *tp)
 	for (uint32_t i = tp->head; i != tp->tail && tp->error.code == WEIR_OK; i++)
 		if (tp->slot[i & MASK].state == PREPARING)
 			precommit(tp, &tp->slot[i & MASK]);
+	if (tp->error.code == WEIR_OK && tp->cfg.sink->join != NULL)
+		join_oldest(tp);
 	if (tp->error.code == WEIR_OK)
 		commit_some(tp);
 }

@@ -5,14 +5,19 @@
  * weir_two_phase: the engine's side of a two-phase sink (include/weir/sink.h; R7, R8, T35): it
  * knows a subtask's transactions, and calls the sink for each in the order of the contract.
  *
- *   write -> OPEN --snapshot(n)--> PREPARING --precommit 0--> READY --commit(>= n)--> commit 0:
- * gone restore ----------------------------------------------------^ (to be committed)
+ *   write -> OPEN --snapshot(n)--> PREPARING --precommit 0--> READY --commit(>= n)--> gone
+ *                                         restore: to commit ---^
+ *
+ * Those of checkpoints that were given up wait, and would fill the list. From half of it on the two
+ * oldest are joined, if the sink can: they will be committed together anyway. A checkpoint under
+ * way may name them apart, and be restored from after they were committed as one: so not before it
+ * is over.
  *
  * Threads:   one core; the counts of latencies may be read by the control thread.
  * Ownership: create takes all memory; borrows sink and ctx for its life.
  * Cost:      no allocation, no system call. step: a call of the sink per transaction that is not
  *            durable, and one for the oldest that is to be committed.
- * Limits:    WEIR_TRANSACTIONS_MAX transactions.
+ * Limits:    WEIR_TRANSACTIONS_MAX transactions; what is stuck there fails.
  * Failure:   the sink's error stands in ctx, and comes back from the call or the next _failed.
  */
 
@@ -59,6 +64,8 @@ bool weir_two_phase_is_durable(const struct weir_two_phase *tp);
 void weir_two_phase_commit(struct weir_two_phase *tp, uint64_t checkpoint);
 /* It was given up. */
 void weir_two_phase_abort(struct weir_two_phase *tp, uint64_t checkpoint);
+/* No checkpoint or savepoint with a lower id is under way any more. */
+void weir_two_phase_over(struct weir_two_phase *tp, uint64_t below);
 /* Has all that was begun been committed? */
 bool weir_two_phase_is_committed(const struct weir_two_phase *tp);
 

@@ -18,8 +18,9 @@
  *   commit     when a checkpoint >= n is complete: that may be a later one, for the message that n
  *              is complete can be lost. One transaction at a time, the next when it has returned 0
  *   abort      when checkpoint n is given up after precommit has been called. Its rows are not: the
- * state of the job goes on from them. So the transaction stays as it is, is named by the next
- *              checkpoint too, and is committed with the first one that completes
+ *              state of the job goes on from them. So the transaction stays as it is, is named by
+ *              the next checkpoint too, and is committed with the first one that completes
+ *   join       when many of them wait because checkpoints do not complete: two become one
  *
  * After a failure open is given the transactions that the restored checkpoint names; each is then
  * committed, maybe not for the first time. Everything else that an earlier attempt of the job has
@@ -33,7 +34,8 @@
  * pre-commits, and its transaction waits for the next checkpoint (or the end).
  *
  * The sink's part:
- *   - words are complete when precommit has been called once, and name the transaction for good;
+ *   - words are complete when precommit has been called once, and name the transaction for good
+ *     (join apart);
  *   - what precommit made durable survives any crash, and can be committed by another process, on
  *     another host, by another subtask (after a change of parallelism one may take over several);
  *   - commit is idempotent: a second one of the same words changes nothing and returns 0;
@@ -45,6 +47,7 @@
  * Ownership: a transaction is the engine's, in one place from begin (or open) until commit has
  *            returned 0 or close; batches until the call returns.
  * Limits:    WEIR_TRANSACTIONS_MAX of a subtask wait for a checkpoint at most; one more fails it.
+ *            A sink with join does not get there, unless so many checkpoints overlap without end.
  * Failure:   0, WEIR_MORE where it says so, or weir_sink_fail's result: the job then restarts from
  *            its last checkpoint.
  */
@@ -91,6 +94,14 @@ struct weir_sink_connector {
 	 */
 	int (*commit)(struct weir_operator_ctx *ctx, struct weir_transaction *t); /* MORE */
 	int (*abort)(struct weir_operator_ctx *ctx, struct weir_transaction *t);
+	/*
+	 * t takes over the rows of before, the transaction begun just before it, which is gone when
+	 * this returns, with its private memory. Both are pre-committed by this attempt, and no
+	 * checkpoint under way names them. The words of t may change; they name the rows of both.
+	 * NULL: the sink cannot.
+	 */
+	int (*join)(struct weir_operator_ctx *ctx, struct weir_transaction *t,
+		    const struct weir_transaction *before);
 	/* Once per turn: go on with what was begun. */
 	int (*step)(struct weir_operator_ctx *ctx);
 	/* Input has paused: hand on what should not wait. */

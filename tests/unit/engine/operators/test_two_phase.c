@@ -7,7 +7,7 @@
 #include <string.h>
 
 static struct {
-	char text[2000];
+	char text[4000];
 	size_t len;
 	uint32_t seq;
 	uint32_t more; /* precommit and commit return WEIR_MORE so often before 0 */
@@ -360,4 +360,126 @@ Test(two_phase, back_pressure_and_too_many)
 	cr_assert_not(weir_two_phase_ready(tp, 0));
 	cr_assert_eq(weir_two_phase_failed(tp, &err), WEIR_ERR_FAILED);
 	cr_assert_not_null(strstr(err.text, "255 checkpoints"), "%s", err.text);
+}
+
+/* ---- checkpoints that do not complete, one after the other ---- */
+
+/* The transactions of a checkpoint each, that the words name: from word 1 on, word 2 more. */
+static int
+join_it(struct weir_operator_ctx *c, struct weir_transaction *t,
+	const struct weir_transaction *before)
+{
+	(void)c;
+	cr_assert_eq(before->word[1] + before->word[2] + 1, t->word[1]);
+	t->word[1] = before->word[1];
+	t->word[2] += before->word[2] + 1;
+	return 0;
+}
+
+static int
+fails_to_join(struct weir_operator_ctx *c, struct weir_transaction *t,
+	      const struct weir_transaction *before)
+{
+	(void)t;
+	(void)before;
+	return weir_sink_fail(c, 74, "no");
+}
+
+/* Checkpoints first to last, each with rows and each given up; they begin a turn apart. */
+static void
+give_up(uint64_t first, uint64_t last)
+{
+	for (uint64_t n = first; n <= last; n++) {
+		sink.len = 0;
+		rows(1);
+		(void)weir_two_phase_snapshot(tp, n, named);
+		weir_two_phase_step(tp);
+		weir_two_phase_abort(tp, n);
+		weir_two_phase_over(tp, n + 1);
+		weir_two_phase_step(tp);
+	}
+	sink.len = 0;
+	sink.text[0] = '\0';
+}
+
+/* What checkpoint id names: how many transactions, and all of cnt checkpoints' rows in order. */
+static uint32_t
+name_all(uint64_t id, uint64_t cnt)
+{
+	const uint32_t names = weir_two_phase_snapshot(tp, id, named);
+	uint64_t next = 0;
+
+	for (uint32_t i = 0; i < names; i++) {
+		cr_assert_eq(named[i].word[1], next, "%u: %lu", i, named[i].word[1]);
+		next += 1 + named[i].word[2];
+		cr_assert_eq(named[i].checkpoint, next, "of the last of its cuts");
+	}
+	cr_assert_eq(next, cnt);
+	return names;
+}
+
+/* R8: what waits is committed with the first checkpoint that completes, however many do not. */
+Test(two_phase, any_number_of_checkpoints_in_a_row_may_be_given_up)
+{
+	struct weir_error err = { 0 };
+
+	recording.join = join_it;
+	give_up(1, 1000);
+	cr_assert_eq(weir_two_phase_failed(tp, &err), 0, "%s", err.text);
+	cr_assert_eq(name_all(1001, 1000), WEIR_TRANSACTIONS_MAX / 2);
+	weir_two_phase_commit(tp, 1001);
+	weir_two_phase_step(tp);
+	cr_assert(weir_two_phase_is_committed(tp));
+}
+
+/* A checkpoint under way names them apart: if it completes, they are found by those words. */
+Test(two_phase, what_a_checkpoint_under_way_names_is_not_joined)
+{
+	struct weir_error err = { 0 };
+
+	recording.join = join_it;
+	give_up(1, WEIR_TRANSACTIONS_MAX / 2);
+	for (uint64_t n = WEIR_TRANSACTIONS_MAX / 2 + 1; n < WEIR_TRANSACTIONS_MAX - 1; n++) {
+		sink.len = 0;
+		rows(1);
+		cr_assert_eq(name_all(n, n), n);
+		/* The one before it is over, and nothing is known of this one. */
+		weir_two_phase_over(tp, n);
+		weir_two_phase_step(tp);
+	}
+	cr_assert_eq(weir_two_phase_failed(tp, &err), 0, "%s", err.text);
+	weir_two_phase_over(tp, WEIR_TRANSACTIONS_MAX - 1);
+	weir_two_phase_step(tp);
+	cr_assert_eq(name_all(999, WEIR_TRANSACTIONS_MAX - 2), WEIR_TRANSACTIONS_MAX / 2);
+}
+
+/* What is to be committed keeps its words, and so does what another attempt has begun. */
+Test(two_phase, what_is_to_be_committed_is_not_joined)
+{
+	struct weir_transaction old[2] = { { .checkpoint = 1 }, { .checkpoint = 1 } };
+
+	recording.join = join_it;
+	sink.more = UINT32_MAX; /* commit takes for ever */
+	weir_two_phase_restore(tp, old, 2, false);
+	for (uint64_t n = 2; n < WEIR_TRANSACTIONS_MAX - 3; n++) {
+		sink.len = 0;
+		sink.more = 0;
+		rows(1);
+		(void)weir_two_phase_snapshot(tp, n, named);
+		sink.more = UINT32_MAX;
+		weir_two_phase_over(tp, n + 1);
+		weir_two_phase_step(tp);
+	}
+	cr_assert_eq(weir_two_phase_snapshot(tp, 999, named), WEIR_TRANSACTIONS_MAX - 3);
+}
+
+Test(two_phase, a_join_that_fails_fails_the_sink)
+{
+	struct weir_error err = { 0 };
+
+	recording.join = join_it;
+	give_up(1, WEIR_TRANSACTIONS_MAX / 2);
+	recording.join = fails_to_join;
+	give_up(WEIR_TRANSACTIONS_MAX / 2 + 1, WEIR_TRANSACTIONS_MAX / 2 + 1);
+	cr_assert_eq(weir_two_phase_failed(tp, &err), 74);
 }
