@@ -1,5 +1,7 @@
 #include "app/checkpoint/json.h"
 
+#include "engine/graph/plan.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +100,11 @@ segments_json(const struct weir_manifest *m, const struct weir_manifest_operator
 			json_object_set_new(one, "hash_first", hash_text(seg->hash_first));
 			json_object_set_new(one, "hash_last", hash_text(seg->hash_last));
 		}
+		if (seg->kind == WEIR_SEGMENT_BLOB) {
+			json_object_set_new(one, "state",
+					    json_string(op->opstates[seg->state_idx].name));
+			json_object_set_new(one, "entries", number(seg->entry_cnt));
+		}
 		json_array_append_new(list, one);
 	}
 	return list;
@@ -167,6 +174,23 @@ subtask_json(const struct weir_manifest *m, const struct weir_manifest_operator 
 }
 
 static json_t *
+opstates_json(const struct weir_manifest_operator *op)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < op->opstate_cnt; i++) {
+		const struct weir_manifest_opstate *st = &op->opstates[i];
+
+		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:o}", "name", st->name,
+						      "kind", weir_plan_state_kind(st->kind),
+						      "key_bytes", (json_int_t)st->key_bytes,
+						      "item_bytes", (json_int_t)st->item_bytes,
+						      "type", words(st->type)));
+	}
+	return list;
+}
+
+static json_t *
 operator_json(const struct weir_manifest *m, const struct weir_manifest_operator *op)
 {
 	json_t *states = json_array();
@@ -184,10 +208,10 @@ operator_json(const struct weir_manifest *m, const struct weir_manifest_operator
 				  words(op->states[i].value_type)));
 	for (i = 0; i < op->subtask_cnt; i++)
 		json_array_append_new(subtasks, subtask_json(m, op, i));
-	return json_pack("{s:s, s:s, s:I, s:b, s:I, s:o, s:o}", "id", op->id, "type", op->type,
+	return json_pack("{s:s, s:s, s:I, s:b, s:I, s:o, s:o, s:o}", "id", op->id, "type", op->type,
 			 "parallelism", (json_int_t)op->subtask_cnt, "finished", (int)op->finished,
 			 "coordinator_bytes", (json_int_t)op->coordinator.len, "states", states,
-			 "subtasks", subtasks);
+			 "operator_states", opstates_json(op), "subtasks", subtasks);
 }
 
 json_t *

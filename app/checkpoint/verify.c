@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "app/checkpoint/verify_frames.h"
+#include "app/checkpoint/verify_opstates.h"
 #include "statebackend/verify/verify.h"
 
 /* The segments of a manifest, sorted by file and offset. */
@@ -125,6 +126,8 @@ verify_segment(int fd, const struct weir_manifest *m, struct segments *all,
 		rc = weir_verify_segment(seg, bytes, last, &sum, err);
 	if (rc == 0)
 		rc = weir_checkpoint_verify_frames(m, ms, bytes, err);
+	if (rc == 0)
+		rc = weir_checkpoint_verify_opstates(m, ms, bytes, err);
 	free(bytes);
 	return rc;
 }

@@ -62,7 +62,7 @@ struct weir_blob {
 };
 
 /* A segment and the file it stands in. Its operator_idx and subtask are those of the entry that
- * holds it; a STATE's state_idx counts in the operator's states. */
+ * holds it; a STATE's state_idx counts in the operator's states, a BLOB's in its opstates. */
 struct weir_manifest_segment {
 	struct weir_segment seg;
 	uint32_t file_idx; /* index into the manifest's files */
@@ -144,14 +144,29 @@ struct weir_manifest_state {
 	const char *value_type; /* in words of the operator's; "": only the length is known */
 };
 
+/*
+ * A declared state that belongs to no key (R5); matched as keyed ones are, whose names it does not
+ * share. Every subtask that has not finished has at least one segment of kind BLOB of it, whose
+ * entry_cnt are the items in it.
+ */
+struct weir_manifest_opstate {
+	const char *name;
+	uint32_t kind;	     /* enum weir_operator_state_kind */
+	uint32_t key_bytes;  /* a map's: 0 byte strings; a list's: 0 */
+	uint32_t item_bytes; /* 0: byte strings */
+	const char *type;    /* in words of the operator's; "": not known */
+};
+
 struct weir_manifest_operator {
 	const char *id;		    /* unique in the manifest */
 	const char *type;	    /* "source", "window", ... for people */
 	const char *const *reasons; /* names of dropped[] */
 	const struct weir_manifest_state *states;
+	const struct weir_manifest_opstate *opstates;
 	const struct weir_manifest_subtask *subtasks;
 	uint32_t reason_cnt;
 	uint32_t state_cnt;
+	uint32_t opstate_cnt;
 	uint32_t subtask_cnt;	      /* its parallelism, 1..max_parallelism */
 	bool finished;		      /* if and only if all its subtasks are */
 	struct weir_blob coordinator; /* of a source: the list of its splits */

@@ -158,11 +158,16 @@ check_edges(struct check *c)
 static int
 check_states(struct check *c, const struct weir_manifest_operator *op)
 {
-	const char **names = weir_manifest_pool_take(&c->pool, op->state_cnt, sizeof(*names));
+	const uint64_t cnt = (uint64_t)op->state_cnt + op->opstate_cnt;
+	const char **names = weir_manifest_pool_take(&c->pool, cnt, sizeof(*names));
 	uint32_t i;
 
 	if (names == NULL)
 		return memory_out(c);
+	if (weir_manifest_check_opstates(op, c->err) != 0)
+		return c->err->code;
+	for (i = 0; i < op->opstate_cnt; i++)
+		names[op->state_cnt + i] = op->opstates[i].name;
 	for (i = 0; i < op->state_cnt; i++) {
 		const struct weir_manifest_state *st = &op->states[i];
 
@@ -181,7 +186,7 @@ check_states(struct check *c, const struct weir_manifest_operator *op)
 		names[i] = st->name;
 	}
 	at(c, "operator \"%s\"", op->id);
-	return check_unique(c, "state", names, op->state_cnt);
+	return check_unique(c, "state", names, (uint32_t)cnt);
 }
 
 static int

@@ -186,6 +186,28 @@ pack_states(struct weir_manifest_pool *pool, const struct weir_manifest_operator
 	return list;
 }
 
+static Weir__Pb__OperatorState **
+pack_opstates(struct weir_manifest_pool *pool, const struct weir_manifest_operator *op)
+{
+	Weir__Pb__OperatorState **list, *to;
+	uint32_t i;
+
+	if (!take(pool, op->opstate_cnt, list) || !take(pool, op->opstate_cnt, to))
+		return NULL;
+	for (i = 0; i < op->opstate_cnt; i++) {
+		const struct weir_manifest_opstate *st = &op->opstates[i];
+
+		list[i] = &to[i];
+		weir__pb__operator_state__init(&to[i]);
+		to[i].name = (char *)st->name;
+		to[i].kind = st->kind;
+		to[i].key_bytes = st->key_bytes;
+		to[i].item_bytes = st->item_bytes;
+		to[i].type = (char *)(st->type != NULL ? st->type : "");
+	}
+	return list;
+}
+
 static Weir__Pb__Operator **
 pack_operators(struct weir_manifest_pool *pool, const struct weir_manifest *m)
 {
@@ -206,6 +228,8 @@ pack_operators(struct weir_manifest_pool *pool, const struct weir_manifest *m)
 		to[i].reasons = (char **)op->reasons;
 		to[i].n_states = op->state_cnt;
 		to[i].states = pack_states(pool, op);
+		to[i].n_operator_states = op->opstate_cnt;
+		to[i].operator_states = pack_opstates(pool, op);
 		to[i].coordinator = blob(op->coordinator);
 		to[i].n_subtasks = op->subtask_cnt;
 		to[i].subtasks = pack_subtasks(pool, op);

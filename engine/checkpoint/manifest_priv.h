@@ -54,6 +54,10 @@ WEIR_MUST_USE int weir_manifest_check_frames(const struct weir_manifest *m,
 					     struct weir_manifest_pool *pool, uint32_t operator_idx,
 					     uint32_t subtask, struct weir_error *err);
 
+/* The operator's states that belong to no key: declared well, and all there. */
+WEIR_MUST_USE int weir_manifest_check_opstates(const struct weir_manifest_operator *op,
+					       struct weir_error *err);
+
 /* Are the numbers of cnt frames first, first + 1, ...? If not, *at is the place. */
 bool weir_manifest_frames_follow(const struct weir_manifest_frame *frames, uint32_t cnt,
 				 uint64_t first, uint32_t *at);

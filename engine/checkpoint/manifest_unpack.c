@@ -182,6 +182,28 @@ unpack_states(struct weir_manifest_pool *pool, const Weir__Pb__Operator *pb)
 	return to;
 }
 
+static const struct weir_manifest_opstate *
+unpack_opstates(struct weir_manifest_pool *pool, const Weir__Pb__Operator *pb)
+{
+	struct weir_manifest_opstate *to;
+	size_t i;
+
+	if (!take(pool, pb->n_operator_states, to))
+		return NULL;
+	for (i = 0; i < pb->n_operator_states; i++) {
+		const Weir__Pb__OperatorState *from = pb->operator_states[i];
+
+		to[i] = (struct weir_manifest_opstate){
+			.name = from->name,
+			.kind = from->kind,
+			.key_bytes = from->key_bytes,
+			.item_bytes = from->item_bytes,
+			.type = from->type,
+		};
+	}
+	return to;
+}
+
 static const struct weir_manifest_operator *
 unpack_operators(struct weir_manifest_pool *pool, const Weir__Pb__Manifest *pb)
 {
@@ -201,6 +223,8 @@ unpack_operators(struct weir_manifest_pool *pool, const Weir__Pb__Manifest *pb)
 			.reason_cnt = (uint32_t)from->n_reasons,
 			.states = unpack_states(pool, from),
 			.state_cnt = (uint32_t)from->n_states,
+			.opstates = unpack_opstates(pool, from),
+			.opstate_cnt = (uint32_t)from->n_operator_states,
 			.subtasks = unpack_subtasks(pool, from, (uint32_t)i),
 			.subtask_cnt = (uint32_t)from->n_subtasks,
 			.coordinator = blob(from->coordinator),

@@ -52,7 +52,9 @@ create_coordinator(struct weir_master *m)
 	uint32_t edges = 0;
 
 	for (uint32_t i = 0; i < plan->task_cnt; i++)
-		vertex[i] = (struct weir_coord_vertex){ .parallelism = plan->task[i].parallelism };
+		vertex[i] =
+			(struct weir_coord_vertex){ .parallelism = plan->task[i].parallelism,
+						    .union_state = weir_plan_has_union(plan, i) };
 	for (uint32_t e = 0; e < plan->edge_cnt; e++)
 		if (!plan->edge[e].chained)
 			edge[edges++] =

@@ -239,6 +239,24 @@ put_subtask(struct weir_master *m, struct pool *pool, const struct weir_master_c
 }
 
 static void
+put_opstates(struct pool *pool, const struct weir_operator *op, struct weir_manifest_operator *mo)
+{
+	struct weir_manifest_opstate *to = take(pool, op->operator_state_cnt * sizeof(*to));
+
+	for (uint32_t s = 0; s < op->operator_state_cnt; s++) {
+		const struct weir_operator_state_decl *d = &op->operator_states[s];
+
+		to[s] = (struct weir_manifest_opstate){ .name = d->name,
+							.kind = d->kind,
+							.key_bytes = d->key_bytes,
+							.item_bytes = d->item_bytes,
+							.type = d->type };
+	}
+	mo->opstates = to;
+	mo->opstate_cnt = op->operator_state_cnt;
+}
+
+static void
 put_operator(struct weir_master *m, struct pool *pool, const struct weir_master_checkpoint *c,
 	     const uint32_t *file_idx, uint32_t op, struct weir_manifest_operator *mo)
 {
@@ -267,6 +285,7 @@ put_operator(struct weir_master *m, struct pool *pool, const struct weir_master_
 							  .key_type = d->key_type,
 							  .value_type = d->value_type };
 	}
+	put_opstates(pool, &o->op, mo);
 	for (uint32_t i = 0; i < o->parallelism; i++) {
 		put_subtask(m, pool, c, file_idx, op, i, &subs[i]);
 		mo->finished &= subs[i].finished;

@@ -266,6 +266,7 @@ weir_restore_begin(struct weir_runtime *rt, const struct weir_manifest *m,
 {
 	const struct weir_plan *plan = rt->cfg.plan;
 
+	weir_restore_opstates_begin(rt, m);
 	for (uint32_t o = 0; o < plan->op_cnt; o++) {
 		const struct weir_manifest_operator *mo = weir_restore_operator(m, plan->op[o].id);
 		const struct weir_enumerator *e = NULL;
@@ -302,7 +303,10 @@ segment_number(const struct weir_manifest *m, uint32_t file_idx, const struct we
 int
 weir_restore_end(struct weir_runtime *rt, struct weir_error *err)
 {
-	return rt->cfg.recovery != NULL ? weir_recovery_finish(rt->cfg.recovery, err) : 0;
+	const int rc = weir_restore_opstates_end(rt, err);
+
+	return rc == 0 && rt->cfg.recovery != NULL ? weir_recovery_finish(rt->cfg.recovery, err)
+						   : rc;
 }
 
 int
@@ -316,6 +320,8 @@ weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m, uin
 		return weir_recovery_segment(rt->cfg.recovery, &rt->cores[0].pool,
 					     seg->operator_idx, seg->subtask,
 					     segment_number(m, file_idx, seg), bytes, err);
+	if (seg->kind == WEIR_SEGMENT_BLOB)
+		return weir_restore_opstates_segment(rt, file_idx, seg, bytes, err);
 	if (!weir_segment_is_state(seg) || seg->operator_idx >= m->operator_cnt)
 		return 0;
 	mo = &m->operators[seg->operator_idx];

@@ -44,12 +44,13 @@ WEIR_MUST_USE int weir_restore_begin(struct weir_runtime *rt, const struct weir_
 				     const struct weir_enumerator *enumerators,
 				     uint32_t enumerator_cnt, struct weir_error *err);
 
-/* file_idx: which of the manifest's files it stands in. */
+/* Segments of pages and of operator state. file_idx: which of the manifest's files it stands in. */
 WEIR_MUST_USE int weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m,
 				       uint32_t file_idx, const struct weir_segment *seg,
 				       const void *bytes, struct weir_error *err);
 
-/* All segments have come: is every frame in flight there (§0)? */
+/* All segments have come: operator state is shared out (R5); is every frame in flight there (§0)?
+ */
 WEIR_MUST_USE int weir_restore_end(struct weir_runtime *rt, struct weir_error *err);
 
 #endif /* WEIR_ENGINE_CORE_RESTORE_H */

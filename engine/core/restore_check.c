@@ -37,6 +37,15 @@ weir_restore_state(const struct weir_plan_operator_info *o, const char *name)
 	return UINT32_MAX;
 }
 
+uint32_t
+weir_restore_opstate(const struct weir_plan_operator_info *o, const char *name)
+{
+	for (uint32_t s = 0; s < o->op.operator_state_cnt; s++)
+		if (strcmp(o->op.operator_states[s].name, name) == 0)
+			return s;
+	return UINT32_MAX;
+}
+
 const struct weir_subtask_blob *
 weir_restore_blob(const struct weir_manifest_subtask *s)
 {
@@ -74,7 +83,7 @@ holds_anything(const struct weir_manifest_operator *mo)
 		if (mo->subtasks[i].segment_cnt > 0 || mo->coordinator.len > 0 ||
 		    pending_cnt(&mo->subtasks[i]) > 0)
 			return true;
-	return mo->state_cnt > 0;
+	return mo->state_cnt > 0 || mo->opstate_cnt > 0;
 }
 
 /* S7: state without a home: an error, unless it may be left out. */
@@ -153,6 +162,61 @@ check_states(const struct weir_plan_operator_info *o, const struct weir_manifest
 		}
 		weir_plan_state(o, p, &now);
 		check_state(o->id, ms, &now, err);
+	}
+}
+
+static void
+print_lengths(char *text, size_t room, uint32_t kind, uint32_t key_bytes, uint32_t item_bytes)
+{
+	char item[32] = "byte strings", key[32] = "byte strings";
+
+	if (item_bytes > 0)
+		snprintf(item, sizeof(item), "%u bytes", item_bytes);
+	if (key_bytes > 0)
+		snprintf(key, sizeof(key), "%u bytes", key_bytes);
+	if (kind == WEIR_BROADCAST_MAP)
+		snprintf(text, room, "keys of %s and values of %s", key, item);
+	else
+		snprintf(text, room, "items of %s", item);
+}
+
+/* R5: what the items of a state are, and what becomes of them, stays. */
+static void
+check_opstate(const char *id, const struct weir_manifest_opstate *was,
+	      const struct weir_operator_state_decl *is, struct weir_error *err)
+{
+	char before[96], now[96];
+
+	print_lengths(before, sizeof(before), was->kind, was->key_bytes, was->item_bytes);
+	print_lengths(now, sizeof(now), is->kind, is->key_bytes, is->item_bytes);
+	if (was->kind != is->kind)
+		weir_error_append(err, WEIR_ERR_DATA,
+				  "operator '%s' state '%s': a %s in the checkpoint, a %s now", id,
+				  was->name, weir_plan_state_kind(was->kind),
+				  weir_plan_state_kind(is->kind));
+	else if (strcmp(before, now) != 0)
+		weir_error_append(err, WEIR_ERR_DATA,
+				  "operator '%s' state '%s': %s in the checkpoint, %s now", id,
+				  was->name, before, now);
+	else if (!same_words(was->type, is->type != NULL ? is->type : ""))
+		weir_error_append(err, WEIR_ERR_DATA,
+				  "operator '%s' state '%s': %s in the checkpoint, %s now", id,
+				  was->name, was->type, is->type);
+}
+
+static void
+check_opstates(const struct weir_plan_operator_info *o, const struct weir_manifest_operator *mo,
+	       const struct weir_restore_options *options, struct weir_error *err)
+{
+	for (uint32_t s = 0; s < mo->opstate_cnt; s++) {
+		const struct weir_manifest_opstate *ms = &mo->opstates[s];
+		const uint32_t p = weir_restore_opstate(o, ms->name);
+
+		if (p == UINT32_MAX)
+			gone(options, err, "operator '%s' has no operator state '%s' any more",
+			     o->id, ms->name);
+		else
+			check_opstate(o->id, ms, &o->op.operator_states[p], err);
 	}
 }
 
@@ -280,6 +344,7 @@ weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
 		check_blobs(mo, err);
 		if (o != UINT32_MAX) {
 			check_states(&plan->op[o], mo, options, err);
+			check_opstates(&plan->op[o], mo, options, err);
 			check_kind(plan, o, mo, options, err);
 		} else if (holds_anything(mo)) {
 			gone(options, err,

@@ -14,6 +14,16 @@ uint32_t weir_restore_planned(const struct weir_plan *plan, const char *id);
 /* By name; UINT32_MAX: the operator does not declare it. */
 uint32_t weir_restore_state(const struct weir_plan_operator_info *o, const char *name);
 
+uint32_t weir_restore_opstate(const struct weir_plan_operator_info *o, const char *name);
+
+/* restore_opstates.c: operator state (R5): before the segments, per segment of kind BLOB, and after
+ * all of them. */
+void weir_restore_opstates_begin(struct weir_runtime *rt, const struct weir_manifest *m);
+WEIR_MUST_USE int weir_restore_opstates_segment(struct weir_runtime *rt, uint32_t file_idx,
+						const struct weir_segment *seg, const void *bytes,
+						struct weir_error *err);
+WEIR_MUST_USE int weir_restore_opstates_end(struct weir_runtime *rt, struct weir_error *err);
+
 /* What the engine keeps of the subtask; NULL: nothing, or malformed. */
 const struct weir_subtask_blob *weir_restore_blob(const struct weir_manifest_subtask *s);
 /* Had everything of it been through? */

@@ -199,6 +199,11 @@ open_states(struct weir_runtime *rt, struct weir_operator_ctx *c, uint32_t op, u
 			return weir_error_prefix(err, "operator '%s' state '%s'", o->id, d.name);
 	}
 	c->state_cnt = o->op.state_cnt;
+	c->opstate = weir_runtime_take(rt, o->op.operator_state_cnt * sizeof(*c->opstate));
+	for (uint32_t s = 0; s < o->op.operator_state_cnt; s++)
+		weir_opstate_init(&c->opstate[s], &o->op.operator_states[s],
+				  weir_opstate_room(&o->op.operator_states[s]), take_for, rt);
+	c->opstate_cnt = o->op.operator_state_cnt;
 	if (o->key.cnt > 1)
 		c->pack = weir_runtime_take(rt, (size_t)o->key.bytes * WEIR_BATCH_ROWS);
 	return 0;
@@ -486,6 +491,7 @@ weir_runtime_destroy(struct weir_runtime *rt)
 			close_task(&rt->tasks[i]);
 	if (rt->data != NULL)
 		drain_lanes(rt);
+	weir_restore_opstates_fini(rt);
 	weir_savepoint_orders_fini(&rt->orders);
 	weir_recovery_drain(rt->cfg.recovery, &rt->cores[0].pool);
 	for (uint32_t c = 0; c < rt->cfg.plan->core_cnt; c++)

@@ -16,6 +16,8 @@
 #include "engine/core/core.h"
 #include "engine/core/recovery.h"
 
+struct weir_restore_opstates;
+
 struct weir_driver {
 	void *arg;
 	/* A lane between two cores; lives as long as the driver. */
@@ -68,7 +70,8 @@ struct weir_runtime {
 	_Atomic uint16_t *refs;
 	struct weir_operator_ctx *ctx; /* all instances */
 	struct weir_savepoint_orders orders;
-	void **owned; /* to be freed */
+	struct weir_restore_opstates *opstates; /* while a restore is under way */
+	void **owned;				/* to be freed */
 	uint32_t owned_cnt, owned_cap;
 };
 

@@ -12,4 +12,7 @@ void *weir_runtime_take(struct weir_runtime *rt, size_t bytes);
 WEIR_MUST_USE int weir_runtime_inputs(struct weir_runtime *rt, struct weir_task *task,
 				      struct weir_error *err);
 
+/* restore_opstates.c: what a restore that did not come to its end has gathered. */
+void weir_restore_opstates_fini(struct weir_runtime *rt);
+
 #endif /* WEIR_ENGINE_CORE_RUNTIME_PRIV_H */

@@ -2,9 +2,10 @@
  * A task's side of a checkpoint, in the order of T22: 0 the handler has checked for aborts, 1 the
  * operators' pre-barrier hooks have run (WEIR_WORK_FLUSH), 2 the barrier goes out, and outputs keep
  * what it overtakes (3 the handler has armed the output timer), 5 the synchronous part (numbers,
- * freeze of the states, the sink's cut), then, between batches, the asynchronous part: slices of
- * pages into the core's data file, the sink's writes, and, when all barriers are in and every
- * output has settled, the frames in flight. The acknowledgement goes when all of it is durable.
+ * copies of operator state, freeze of the keyed states, the sink's cut), then, between batches, the
+ * asynchronous part: slices of pages into the core's data file, the sink's writes, and, when all
+ * barriers are in and every output has settled, the frames in flight. The acknowledgement goes when
+ * all of it is durable.
  */
 #include "engine/core/task_priv.h"
 
@@ -19,7 +20,7 @@ static bool
 has_states(const struct weir_task *t)
 {
 	for (uint32_t i = 0; i < t->ctx_cnt; i++)
-		if (t->ctx[i]->state_cnt > 0)
+		if (t->ctx[i]->state_cnt > 0 || t->ctx[i]->opstate_cnt > 0)
 			return true;
 	return false;
 }
@@ -45,6 +46,8 @@ weir_task_note_state(struct weir_task *t)
 						: weir_kstate_table_from(c->state[s], ns + 1);
 			}
 		}
+		for (uint32_t s = 0; s < c->opstate_cnt; s++)
+			bytes += c->opstate[s].used - c->opstate[s].gone;
 		atomic_store_explicit(&c->state_bytes, bytes, memory_order_relaxed);
 	}
 }
@@ -121,9 +124,12 @@ note_channels(struct weir_task *t, struct weir_task_ack *a)
 static void
 freeze(struct weir_task *t)
 {
-	for (uint32_t i = 0; i < t->ctx_cnt; i++)
+	for (uint32_t i = 0; i < t->ctx_cnt; i++) {
+		for (uint32_t s = 0; s < t->ctx[i]->opstate_cnt; s++)
+			weir_opstate_freeze(&t->ctx[i]->opstate[s]);
 		for (uint32_t s = 0; s < t->ctx[i]->state_cnt; s++)
 			weir_kstate_freeze(t->ctx[i]->state[s], t->core->writer);
+	}
 	t->slice_ctx = 0;
 	t->slice_state = 0;
 }
@@ -237,19 +243,46 @@ weir_task_snapshot(struct weir_task *t, int64_t now_ns)
 	return true;
 }
 
+/* Hand over pieces of the operator's own state; true when all are through. */
+static bool
+slice_own(struct weir_task *t, struct weir_operator_ctx *c, uint32_t state)
+{
+	struct weir_opstate *s = &c->opstate[state];
+	struct weir_snap_blob blob = { .kind = WEIR_SEGMENT_BLOB,
+				       .operator_idx = t->plan_task->op[t->slice_ctx],
+				       .subtask = t->subtask,
+				       .state_idx = state };
+	const struct weir_opstate_piece *piece;
+
+	while ((piece = weir_opstate_piece(s, &blob.len)) != NULL) {
+		uint64_t taken = 0;
+
+		blob.bytes = piece;
+		blob.entry_cnt = piece->entry_cnt;
+		/* A piece fits any chunk: all of it goes, or nothing. */
+		if (!t->core->snap->append(t->core->writer, &blob, &taken))
+			return false;
+		weir_opstate_piece_out(s);
+	}
+	return true;
+}
+
 /* Hand over pages; true when all states are through. */
 static bool
 slice(struct weir_task *t)
 {
 	while (t->slice_ctx < t->ctx_cnt) {
 		struct weir_operator_ctx *c = t->ctx[t->slice_ctx];
+		const uint32_t s = t->slice_state;
 
-		if (t->slice_state == c->state_cnt) {
+		if (s == c->state_cnt + c->opstate_cnt) {
 			t->slice_ctx++;
 			t->slice_state = 0;
 			continue;
 		}
-		if (!weir_kstate_slice(c->state[t->slice_state], SLICE_PAGES))
+		if (s < c->opstate_cnt
+			    ? !slice_own(t, c, s)
+			    : !weir_kstate_slice(c->state[s - c->opstate_cnt], SLICE_PAGES))
 			return false;
 		t->slice_state++;
 	}

@@ -162,6 +162,57 @@ weir_source(struct weir_job *job, const char *id, const struct weir_connector *c
 	return stream_new(job, (uint32_t)(v - job->vertex));
 }
 
+static bool
+name_is_taken(const struct weir_operator *op, uint32_t state)
+{
+	const char *name = op->operator_states[state].name;
+
+	for (uint32_t i = 0; i < state; i++)
+		if (strcmp(op->operator_states[i].name, name) == 0)
+			return true;
+	for (uint32_t i = 0; i < op->state_cnt; i++)
+		if (strcmp(op->states[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* What is wrong with the declaration; NULL: nothing. */
+static const char *
+misdeclared(const struct weir_operator_state_decl *d)
+{
+	const bool map = d->kind == WEIR_BROADCAST_MAP;
+
+	if (d->kind < WEIR_SPLIT_LIST || d->kind > WEIR_BROADCAST_MAP)
+		return "its kind is none";
+	if (d->item_bytes > WEIR_OPERATOR_STATE_ITEM_MAX)
+		return "its items are too long";
+	if (d->key_bytes > (map ? WEIR_OPERATOR_STATE_KEY_MAX : 0))
+		return map ? "its keys are too long" : "a list has no keys";
+	if (d->bytes_max > WEIR_OPERATOR_STATE_BYTES_MAX)
+		return "its bytes_max is too large";
+	return NULL;
+}
+
+static void
+check_operator_states(struct weir_job *job, const char *id, const struct weir_operator *op)
+{
+	if (op->operator_state_cnt > WEIR_OPERATOR_STATES_MAX)
+		weir_job_mistake(job, "operator '%s': more than %u operator states", id,
+				 WEIR_OPERATOR_STATES_MAX);
+	for (uint32_t i = 0; job->error.code == WEIR_OK && i < op->operator_state_cnt; i++) {
+		const struct weir_operator_state_decl *d = &op->operator_states[i];
+		const char *why = "it has no name";
+
+		if (d->name != NULL && d->name[0] != '\0')
+			why = misdeclared(d);
+		if (why == NULL && name_is_taken(op, i))
+			why = "its name is used twice";
+		if (why != NULL)
+			weir_job_mistake(job, "operator '%s' state '%s': %s", id,
+					 d->name != NULL ? d->name : "", why);
+	}
+}
+
 struct weir_stream *
 weir_job_add(struct weir_stream *in, const char *id, const struct weir_operator *op,
 	     struct weir_vertex **vertex)
@@ -174,6 +225,7 @@ weir_job_add(struct weir_stream *in, const char *id, const struct weir_operator 
 		return stream_new(job, UINT32_MAX);
 	WEIR_ASSERT(op->process != NULL);
 	v->op = *op;
+	check_operator_states(job, id, op);
 	connect(job, in, v);
 	v->out_type = op->out != NULL ? op->out : v->in_type;
 	return stream_new(job, (uint32_t)(v - job->vertex));

@@ -151,4 +151,11 @@ struct weir_plan_state {
 void weir_plan_state(const struct weir_plan_operator_info *op, uint32_t state,
 		     struct weir_plan_state *out);
 
+/* "split list", "union list", "broadcast map" (enum weir_operator_state_kind); "?": none of them.
+ */
+const char *weir_plan_state_kind(uint32_t kind);
+
+/* T30: does an operator of the task's chain declare a union list? */
+bool weir_plan_has_union(const struct weir_plan *plan, uint32_t task);
+
 #endif /* WEIR_ENGINE_GRAPH_PLAN_H */

@@ -72,6 +72,43 @@ put_edges(struct text *t, const struct weir_plan *plan)
 }
 
 static void
+put_length(struct text *t, const char *what, uint32_t bytes)
+{
+	if (bytes == 0)
+		put(t, ", %s of any length", what);
+	else
+		put(t, ", %s of %u bytes", what, bytes);
+}
+
+static void
+put_operator_state(struct text *t, const struct weir_plan_operator_info *o,
+		   const struct weir_operator_state_decl *d)
+{
+	const uint32_t most = d->bytes_max > 0 ? d->bytes_max : WEIR_OPERATOR_STATE_BYTES;
+
+	put(t, "  %s '%s'  %s", o->id, d->name, weir_plan_state_kind(d->kind));
+	if (d->kind == WEIR_BROADCAST_MAP)
+		put_length(t, "keys", d->key_bytes);
+	put_length(t, d->kind == WEIR_BROADCAST_MAP ? "values" : "items", d->item_bytes);
+	put(t, ", at most %u KiB x%u\n", (most + 1023) / 1024, o->parallelism);
+}
+
+/* What belongs to no key (R5). */
+static void
+put_operator_states(struct text *t, const struct weir_plan *plan)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < plan->op_cnt; i++)
+		for (uint32_t s = 0; s < plan->op[i].op.operator_state_cnt; s++) {
+			if (!any)
+				put(t, "operator state\n");
+			any = true;
+			put_operator_state(t, &plan->op[i], &plan->op[i].op.operator_states[s]);
+		}
+}
+
+static void
 put_placement(struct text *t, const struct weir_plan *plan)
 {
 	put(t, "placement, as configuration\n  cores: \"");
@@ -101,6 +138,7 @@ weir_plan_print(const struct weir_plan *plan, char *buf, size_t bytes)
 		    plan->core[c].shared > 1 ? ", shared" : "");
 	put_tasks(&t, plan);
 	put_edges(&t, plan);
+	put_operator_states(&t, plan);
 	put(&t, "key groups %u\n", plan->max_parallelism);
 	put(&t, "memory\n  frames  %u x %u bytes = %.1f MiB\n", plan->frame_cnt,
 	    plan->options.frame_bytes, (double)plan->frame_bytes_sum / 1048576.0);

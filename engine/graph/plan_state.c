@@ -45,3 +45,32 @@ weir_plan_state(const struct weir_plan_operator_info *op, uint32_t state,
 	else
 		print_key(op, out->key_type, sizeof(out->key_type));
 }
+
+const char *
+weir_plan_state_kind(uint32_t kind)
+{
+	switch ((enum weir_operator_state_kind)kind) {
+	case WEIR_SPLIT_LIST:
+		return "split list";
+	case WEIR_UNION_LIST:
+		return "union list";
+	case WEIR_BROADCAST_MAP:
+		return "broadcast map";
+	}
+	return "?";
+}
+
+bool
+weir_plan_has_union(const struct weir_plan *plan, uint32_t task)
+{
+	const struct weir_plan_task *t = &plan->task[task];
+
+	for (uint32_t k = 0; k < t->op_cnt; k++) {
+		const struct weir_operator *op = &plan->op[t->op[k]].op;
+
+		for (uint32_t i = 0; i < op->operator_state_cnt; i++)
+			if (op->operator_states[i].kind == WEIR_UNION_LIST)
+				return true;
+	}
+	return false;
+}

@@ -12,6 +12,7 @@
 
 #include "engine/base/error.h"
 #include "engine/exchange/emitter.h"
+#include "engine/operators/operator_state.h"
 #include "engine/operators/passed.h"
 #include "engine/state/backend.h"
 #include "weir/operator.h"
@@ -74,6 +75,8 @@ struct weir_operator_ctx {
 	const struct weir_type *out_type;
 	struct weir_kstate *state[WEIR_STATES_MAX];
 	uint32_t state_cnt;
+	struct weir_opstate *opstate; /* what belongs to no key */
+	uint32_t opstate_cnt;
 	void *pack;			    /* packed keys of a batch */
 	void *values[WEIR_STATE_BATCH_MAX]; /* weir_state_batch */
 	uint64_t key_u64;		    /* weir_state_next */

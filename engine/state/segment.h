@@ -12,7 +12,7 @@
 
 enum weir_segment_kind {
 	WEIR_SEGMENT_STATE = 1,	    /* pages of a keyed state */
-	WEIR_SEGMENT_BLOB = 2,	    /* bytes of an operator (offsets, split lists, timers) */
+	WEIR_SEGMENT_BLOB = 2,	    /* a piece of operator state (R5) */
 	WEIR_SEGMENT_COUNTER = 3,   /* counters of a task */
 	WEIR_SEGMENT_CHANNEL = 4,   /* in-flight frames */
 	WEIR_SEGMENT_CANONICAL = 5, /* sorted entries of a keyed state, for any backend (S1) */
@@ -22,17 +22,19 @@ struct weir_segment {
 	uint32_t kind; /* enum weir_segment_kind */
 	uint32_t operator_idx;
 	uint32_t subtask;
-	uint32_t state_idx;  /* state of the operator, or what the writer of a blob chose */
+	uint32_t state_idx;  /* keyed state of the operator; blob: operator state of it */
 	uint64_t offset;     /* in the file; multiple of 4096 */
 	uint64_t length;     /* padded; multiple of 4096 */
 	uint64_t used;	     /* bytes before the padding, header included */
 	uint32_t crc;	     /* CRC32C over length bytes */
 	uint32_t page_cnt;   /* state: page records in it; canonical: runs */
-	uint64_t entry_cnt;  /* state, canonical: live entries in it */
+	uint64_t entry_cnt;  /* state, canonical: live entries in it; blob: what its writer says */
 	uint64_t hash_first; /* state, canonical: range of the subtask that wrote it, both ends
 				included */
 	uint64_t hash_last;
 };
+
+#define WEIR_SEGMENT_HEADER 128u /* bytes in front of what a segment holds */
 
 /* Does it hold entries of a keyed state, in whatever format? */
 static inline bool

@@ -46,11 +46,25 @@ struct weir_snap_pieces {
 #define WEIR_SNAP_PIECES_AT   4096u
 #define WEIR_SNAP_SEGMENT_MAX (1u << 20) /* bytes of a segment: what a reader holds at once */
 
+/* Bytes that become segments of kind BLOB, COUNTER or CHANNEL. */
+struct weir_snap_blob {
+	uint32_t kind; /* enum weir_segment_kind, no state */
+	uint32_t operator_idx;
+	uint32_t subtask;
+	uint32_t state_idx;
+	const void *bytes;
+	uint64_t len;
+	uint64_t entry_cnt; /* of the first segment, for who reads the list; 0: not said */
+};
+
 struct weir_snapshot_ops {
 	void (*begin)(struct weir_snap_writer *w, const char *path, uint64_t job_hash,
 		      uint64_t attempt, uint64_t checkpoint, uint32_t core);
 	/* Right after begin: states as sorted entries by key group (S1), not as pages. */
 	void (*canonical)(struct weir_snap_writer *w, uint32_t key_groups);
+	/* False: no room now, try again after a step. *taken: 0 at the first call. */
+	bool (*append)(struct weir_snap_writer *w, const struct weir_snap_blob *blob,
+		       uint64_t *taken);
 	/* False: no room now, try again after a step. */
 	bool (*pieces)(struct weir_snap_writer *w, struct weir_snap_pieces *list);
 	void (*seal)(struct weir_snap_writer *w);

@@ -12,6 +12,7 @@
  * then restarts from its last checkpoint.
  */
 
+#include <weir/operator_state.h>
 #include <weir/state.h>
 #include <weir/type.h>
 
@@ -137,6 +138,9 @@ struct weir_operator {
 	size_t local_bytes; /* private memory of an instance, zeroed, not checkpointed */
 	const struct weir_state_decl *states; /* what it keeps across checkpoints */
 	uint32_t state_cnt;
+	/* And what belongs to no key: weir/operator_state.h. */
+	const struct weir_operator_state_decl *operator_states;
+	uint32_t operator_state_cnt;
 	const void *arg; /* borrowed for the life of the job; weir_operator_arg */
 
 	/* Before the first batch; state is already restored. */

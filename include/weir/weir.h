@@ -6,6 +6,7 @@
 #include <weir/connector.h>
 #include <weir/job.h>
 #include <weir/operator.h>
+#include <weir/operator_state.h>
 #include <weir/sink.h>
 #include <weir/sources.h>
 #include <weir/state.h>

@@ -27,6 +27,7 @@ step(struct weir_snap_writer *w)
 const struct weir_snapshot_ops weir_snap_writer_ops = {
 	.begin = begin,
 	.canonical = weir_snap_writer_canonical,
+	.append = weir_snap_writer_append,
 	.pieces = weir_snap_writer_pieces,
 	.seal = weir_snap_writer_seal,
 	.abort = weir_snap_writer_abort,

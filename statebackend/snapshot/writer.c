@@ -377,6 +377,7 @@ weir_snap_writer_append(struct weir_snap_writer *w, const struct weir_snap_blob 
 		if (part > 0)
 			memcpy(weir_snap_chunk_room(c, part), (const uint8_t *)blob->bytes + *taken,
 			       part);
+		weir_snap_chunk_count(c, 0, *taken == 0 ? blob->entry_cnt : 0);
 		*taken += part;
 		head.part++;
 		weir_snap_chunk_close(w, c);

@@ -49,15 +49,6 @@ enum weir_snap_state {
 			    */
 };
 
-struct weir_snap_blob {
-	uint32_t kind; /* enum weir_segment_kind, not STATE */
-	uint32_t operator_idx;
-	uint32_t subtask;
-	uint32_t state_idx;
-	const void *bytes;
-	uint64_t len;
-};
-
 struct weir_snap_writer;
 struct weir_snap_chunk;
 

@@ -121,7 +121,7 @@ reader_close(void *reader)
 
 #define ALL (1u << KEY | 1u << SEQ | 1u << TIME | 1u << TEXT | 1u << FLAG)
 
-static int
+static inline int
 pass(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
 {
 	(void)ctx;
@@ -149,7 +149,7 @@ format_row(const struct weir_batch *in, uint32_t from, char *text, size_t cap, s
 	return i - from;
 }
 
-static uint32_t
+static inline uint32_t
 format_window(const struct weir_batch *in, uint32_t from, char *text, size_t cap, size_t *bytes)
 {
 	size_t at = 0;

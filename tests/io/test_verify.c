@@ -24,7 +24,18 @@ static struct sample s;
 static struct weir_error err;
 static struct weir_manifest_segment segs[2];
 
-/* Write a file of two blobs as core 0 of attempt 3 and checkpoint 17 of the sample. */
+/* One entry that fills a piece of operator state: a string of sevens. */
+static void
+make_piece(uint8_t *piece, uint32_t bytes)
+{
+	const uint32_t word[10] = { 0x53504f57u, 1, 1, 0, 0, 1, bytes - 32, 0, 0, bytes - 40 };
+
+	memset(piece, 7, bytes);
+	memcpy(piece, word, sizeof(word));
+}
+
+/* Write a file of two pieces of operator state as core 0 of attempt 3 and checkpoint 17 of the
+ * sample. */
 static void
 write_data(void)
 {
@@ -45,7 +56,7 @@ write_data(void)
 	uint64_t file_bytes;
 	uint32_t i, cnt;
 
-	memset(blob, 0x5a, sizeof(blob));
+	make_piece(blob, BLOB);
 	cr_assert_eq(weir_io_open(&opt, &cfg.io, NULL, &err), 0, "%s", err.text);
 	w = weir_snap_writer_create(&cfg, &err);
 	cr_assert_not_null(w, "%s", err.text);
@@ -55,7 +66,8 @@ write_data(void)
 						     .operator_idx = 1,
 						     .subtask = i,
 						     .bytes = blob,
-						     .len = BLOB };
+						     .len = BLOB,
+						     .entry_cnt = 1 };
 		uint64_t taken = 0;
 
 		cr_assert(weir_snap_writer_append(w, &part, &taken));

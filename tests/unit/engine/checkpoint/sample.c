@@ -44,27 +44,29 @@ fill_segments(struct sample *s)
 {
 	uint32_t i;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 4; i++) {
+		const uint32_t subtask = i / 2;
+
 		s->seg[i].seg = (struct weir_segment){
-			.kind = i < 2 ? WEIR_SEGMENT_STATE : WEIR_SEGMENT_BLOB,
+			.kind = i % 2 == 0 ? WEIR_SEGMENT_STATE : WEIR_SEGMENT_BLOB,
 			.operator_idx = 1,
-			.subtask = i == 2 ? 1 : i,
-			.offset = i == 2 ? 12288 : 4096,
-			.length = 8192,
-			.used = 5000 + i,
+			.subtask = subtask,
+			.offset = i % 2 == 0 ? 4096 : 12288,
+			.length = i == 1 ? 4096 : 8192,
+			.used = i == 1 ? 4000 : 5000 + i,
 			.crc = 0xabcd0000u + i,
 			.page_cnt = i + 1,
 			.entry_cnt = 77,
-			.hash_first = i == 0 ? 0 : 1ull << 63,
-			.hash_last = i == 0 ? (1ull << 63) - 1 : UINT64_MAX,
+			.hash_first = subtask == 0 ? 0 : 1ull << 63,
+			.hash_last = subtask == 0 ? (1ull << 63) - 1 : UINT64_MAX,
 		};
-		s->seg[i].file_idx = i == 0 ? 0 : 1;
+		s->seg[i].file_idx = subtask;
 	}
-	s->count[0].segments = &s->seg[0];
-	s->count[0].segment_cnt = 1;
-	s->count[1].segments = &s->seg[1];
-	s->count[1].segment_cnt = 2;
-	s->file[0] = (struct weir_manifest_file){ "3-17-0.dat", 12288 };
+	for (i = 0; i < 2; i++) {
+		s->count[i].segments = &s->seg[2 * i];
+		s->count[i].segment_cnt = 2;
+	}
+	s->file[0] = (struct weir_manifest_file){ "3-17-0.dat", 16384 };
 	s->file[1] = (struct weir_manifest_file){ "3-17-1.dat", 20480 };
 }
 
@@ -91,6 +93,8 @@ fill_operators(struct sample *s)
 	s->source[1].rows_out = UINT64_MAX;
 	s->sink[0].blob = (struct weir_blob){ "part-sink-0-3", 13 };
 	s->sink[0].rows_in = 12;
+	s->opstate[0] = (struct weir_manifest_opstate){ "marks", 1, 0, 0, "mark" };
+	s->opstate[1] = (struct weir_manifest_opstate){ "rules", 3, 8, 16, "" };
 	s->state[0] = (struct weir_manifest_state){ "counts", 0, 8, 16, "u64", "count" };
 	s->op[0] = (struct weir_manifest_operator){ .id = "lines",
 						    .type = "source",
@@ -103,6 +107,8 @@ fill_operators(struct sample *s)
 						    .type = "reduce",
 						    .states = s->state,
 						    .state_cnt = 1,
+						    .opstates = s->opstate,
+						    .opstate_cnt = 1,
 						    .subtasks = s->count,
 						    .subtask_cnt = 2 };
 	s->op[2] = (struct weir_manifest_operator){
@@ -121,7 +127,7 @@ sample_in_flight(struct sample *s)
 		s->frame_seg[i].seg = (struct weir_segment){
 			.kind = WEIR_SEGMENT_CHANNEL,
 			.operator_idx = i,
-			.offset = i == 0 ? 12288 : 20480,
+			.offset = i == 0 ? 16384 : 20480,
 			.length = 12288,
 			.used = 12288,
 		};
@@ -129,10 +135,11 @@ sample_in_flight(struct sample *s)
 	}
 	s->count_seg[0] = s->seg[0];
 	s->count_seg[1] = s->frame_seg[1];
+	s->count_seg[2] = s->seg[1];
 	s->source[0].segments = s->frame_seg;
 	s->source[0].segment_cnt = 1;
 	s->count[0].segments = s->count_seg;
-	s->count[0].segment_cnt = 2;
+	s->count[0].segment_cnt = 3;
 	/* lines 0 -> count 0: processed 7; 8 and 9 kept at the input, 10 at the output. */
 	s->in_frame[0] = (struct weir_manifest_frame){ 8, 4352, 1, 1000 };
 	s->in_frame[1] = (struct weir_manifest_frame){ 9, 8448, 1, 64 };

@@ -11,7 +11,8 @@ struct sample {
 	struct weir_manifest_operator op[3];
 	struct weir_manifest_subtask source[2], count[2], sink[1];
 	struct weir_manifest_state state[1];
-	struct weir_manifest_segment seg[3];
+	struct weir_manifest_opstate opstate[2]; /* count has the first */
+	struct weir_manifest_segment seg[4];	 /* count: state and blob of subtask 0, of 1 */
 	struct weir_manifest_split split[1];
 	struct weir_manifest_output source_out[2][2], count_out[2];
 	struct weir_manifest_input count_in[2][2], sink_in[2];
@@ -21,7 +22,7 @@ struct sample {
 	uint64_t dropped[2][2];
 	uint32_t finished_split[2];
 	uint64_t position[8];
-	struct weir_manifest_segment frame_seg[2], count_seg[2];
+	struct weir_manifest_segment frame_seg[2], count_seg[3];
 	struct weir_manifest_frame in_frame[2], out_frame[1];
 };
 

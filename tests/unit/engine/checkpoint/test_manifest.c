@@ -68,7 +68,7 @@ Test(manifest, what_goes_in_comes_out)
 			 64);
 	cr_assert_arr_eq(m->operators[0].coordinator.bytes, "splits", 6);
 	cr_assert_null(m->operators[1].coordinator.bytes);
-	cr_assert_arr_eq(&m->operators[1].subtasks[1].segments[1], &s.seg[2], sizeof(s.seg[2]));
+	cr_assert_arr_eq(&m->operators[1].subtasks[1].segments[1], &s.seg[3], sizeof(s.seg[3]));
 	cr_assert_arr_eq(m->operators[1].subtasks[0].inputs, s.count_in[0], sizeof(s.count_in[0]));
 	cr_assert_arr_eq(m->operators[1].subtasks[1].outputs, &s.count_out[1],
 			 sizeof(s.count_out[1]));
@@ -195,9 +195,34 @@ Test(manifest, operators)
 	refused("operator \"lines\": split 4 has two readers");
 }
 
+/* R5 */
+Test(manifest, operator_states)
+{
+	s.opstate[0].name = "";
+	refused("operator state 0: name is empty");
+	s.opstate[0].name = "counts";
+	refused("state \"counts\" stands there twice");
+	s.opstate[0].kind = 4;
+	refused("operator state 0: unknown kind");
+	s.opstate[0].key_bytes = 1;
+	refused("key length does not fit its kind");
+	s.opstate[0].item_bytes = 32769;
+	refused("items are too long");
+	s.op[1].opstate_cnt = 9;
+	refused("9 operator states");
+	s.op[1].opstate_cnt = 2;
+	refused("operator \"count\" subtask 0: nothing of its state \"rules\"");
+	s.op[1].opstate_cnt = 0;
+	refused("operator \"count\" subtask 0 segment 1: names operator state 0 of 0");
+	s.count[1].segment_cnt = 1;
+	refused("operator \"count\" subtask 1: nothing of its state \"marks\"");
+	s.seg[3].seg.used = 127;
+	refused("subtask 1 segment 1: 127 bytes used");
+}
+
 Test(manifest, segments)
 {
-	s.seg[2].seg.kind = WEIR_SEGMENT_CANONICAL + 1;
+	s.seg[3].seg.kind = WEIR_SEGMENT_CANONICAL + 1;
 	refused("operator \"count\" subtask 1 segment 1: kind 6 cannot be here");
 	s.seg[0].seg.subtask = 1;
 	refused("belongs to operator 1 subtask 1");
@@ -212,14 +237,14 @@ Test(manifest, segments)
 	s.seg[0].seg.length = 0;
 	refused("length 0");
 	s.seg[0].seg.length = 16384;
-	refused("16384 bytes at 4096 leave the 12288");
+	refused("16384 bytes at 4096 leave the 16384");
 	s.seg[0].seg.offset = UINT64_MAX - 4095;
-	refused("leave the 12288");
+	refused("leave the 16384");
 	s.seg[0].seg.used = 8193;
 	refused("8193 bytes used");
 	s.seg[0].seg.hash_first = UINT64_MAX;
 	refused("upside down");
-	s.seg[2].seg.offset = 8192;
+	s.seg[3].seg.offset = 8192;
 	refused("file 3-17-1.dat: segments at 4096 and 8192 overlap");
 }
 
@@ -304,7 +329,7 @@ Test(manifest, the_cut_of_a_channel_with_frames)
 
 Test(manifest, where_frames_lie)
 {
-	REFUSED(s.in_frame[0].segment = 2, "subtask 0 frame 8: its segment is not there");
+	REFUSED(s.in_frame[0].segment = 3, "subtask 0 frame 8: its segment is not there");
 	REFUSED(s.in_frame[0].segment = 0, "frame 8: its segment holds no frames");
 	REFUSED(s.in_frame[0].length = 63, "frame 8: it is shorter than");
 	REFUSED(s.in_frame[0].offset = 0, "frame 8: its offset");

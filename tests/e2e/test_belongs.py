@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""State that belongs to no key (R5, T30): lists and maps over kills and changes of parallelism.
+
+test_belongs.py WEIR BELONGS
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import e2e
+from e2e import Run, check, finished, wait_until
+from live import Live, chk, good, inspect
+
+PLUGIN = os.path.abspath(sys.argv[2])
+BASE, KIND, ITEM, WORDS, KEY_LEN, NAME, AT_SOURCE, SMALL = range(8)
+SPLITS, KEYS, EVERY, EVENTS = 12, 50, 64, 240000
+
+SMALL_MEMORY = {"memory__state": "64MiB", "memory__hugepages": "off"}
+ROWS = {"job__events": EVENTS, "job__name": "belongs", "job__seed": BASE, **SMALL_MEMORY}
+SLOW = {**ROWS, "job__rate": 60000}
+ALLOW = {"restore__allow_non_restored_state": "true"}
+
+# What is refused, and what the message must name.
+REFUSED = {
+    KIND: ["'watch'", "'marks'", "a split list in the checkpoint, a union list now"],
+    ITEM: ["'watch'", "'marks'", "items of 16 bytes in the checkpoint, items of 8 bytes now"],
+    WORDS: ["'watch'", "'marks'", "key, number in the checkpoint, number, key now"],
+    KEY_LEN: ["'rules'", "'last'", "keys of byte strings and values of 8 bytes", "keys of 4 bytes"],
+    NAME: ["'watch'", "no operator state 'marks' any more"],
+}
+
+
+def all_marks():
+    return sorted((split + SPLITS * (at % KEYS), at // KEYS) for split in range(SPLITS)
+                  for at in range(0, EVENTS // SPLITS, EVERY))
+
+
+def holds(what, run, parallelism, rules=True):
+    """What every subtask said at the end: nothing lost, nothing twice; the same map everywhere."""
+    if not finished(what, run):
+        return None
+    rows = [(text, int(number), int(subtask)) for text, number, subtask in
+            (line.decode().split() for line in run.lines())]
+    marks = sorted((int(text[1:]), number) for text, number, _ in rows if text[0] == "m")
+    check(f"{what}: every mark once", marks == all_marks(), (len(marks), len(all_marks())))
+    counts = [number for text, number, _ in rows if text == "rows"]
+    check(f"{what}: every row is in one count", len(counts) == parallelism and sum(counts) == EVENTS, counts)
+    opened = [number for text, number, _ in rows if text == "opened"]
+    check(f"{what}: all saw the counts of all", len(opened) == parallelism and len(set(opened)) == 1, opened)
+    seqs = EVENTS // SPLITS // KEYS
+    for subtask in range(parallelism if rules else 0):
+        said = sorted((text, number) for text, number, by in rows if by == subtask and text[0] == "l")
+        check(f"{what}: the map of subtask {subtask}",
+              said == sorted((f"lk{key}", seqs - 1) for key in range(SPLITS * KEYS)), said[:3])
+    return opened[0] if opened else None
+
+
+def operator(path, name):
+    return next(o for o in inspect(path).get("operators", []) if o["id"] == name)
+
+
+def items(path, name, state):
+    """Entries per subtask."""
+    return [sum(s["entries"] for s in subtask["segments"] if s["kind"] == "blob" and s["state"] == state)
+            for subtask in operator(path, name)["subtasks"]]
+
+
+def kill_worker(what, run):
+    worker = e2e.children(run.process.pid)
+    killed = bool(worker) and run.process.poll() is None and e2e.kill(worker[0])
+    check(f"{what}: the worker is killed", killed)
+    wait_until(lambda: any(child not in worker for child in e2e.children(run.process.pid)), 20)
+    time.sleep(0.5)
+
+
+def suspended(what, how, parallelism, **more):
+    """A run that loses its worker once and is stopped with a savepoint: its path."""
+    run = Live(PLUGIN, parallelism=parallelism, **{**SLOW, **chk(), **more})
+    run.moving()
+    kill_worker(what, run)
+    path = run.savepoint(what, "stop", "--savepoint", e2e.fresh("sp"), how)
+    run.wait()
+    check(f"{what}: suspended", run.code == 0 and run.report["state"] == "SUSPENDED", run.story())
+    check(f"{what}: it was restarted", run.report and run.report["attempts"] == 2, run.report)
+    if path is not None:
+        good(what, path, "suspend")
+        kinds = {s["name"]: s["kind"] for s in operator(path, "watch")["operator_states"]}
+        check(f"{what}: inspect names the kinds", kinds == {"marks": "split list", "rows": "union list"}, kinds)
+        check(f"{what}: a count for every subtask", items(path, "watch", "rows") == [1] * parallelism)
+        check(f"{what}: a map for every subtask", len(set(items(path, "rules", "last"))) == 1 and
+              len(items(path, "rules", "last")) == parallelism, items(path, "rules", "last"))
+    return path
+
+
+def restored(what, path, parallelism, version=BASE, **more):
+    return Run(PLUGIN, parallelism=parallelism, restore__from=path, **{**ROWS, "job__seed": version, **more})
+
+
+def goes_on(what, path, parallelisms):
+    """At its end every number holds, and everybody was shown what the savepoint counts."""
+    counted = sum(subtask["rows_in"] for subtask in operator(path, "watch")["subtasks"])
+    for parallelism in parallelisms:
+        name = f"{what}, restored at {parallelism}"
+        opened = holds(name, restored(name, path, parallelism), parallelism)
+        check(f"{name}: as many rows as the savepoint counts", opened == counted, (opened, counted))
+
+
+def is_refused(path):
+    for version, names in REFUSED.items():
+        for allow in ({}, ALLOW) if version != NAME else ({},):
+            run = restored("", path, 3, version, **allow)
+            what = f"version {version} {allow}"
+            check(f"{what}: refused, exit code 65", run.code == 65, run.story())
+            for name in names:
+                check(f"{what}: the message says {name}", name in run.err, run.err)
+    run = restored("", path, 3, NAME, **ALLOW)
+    finished("a state of another name begins empty", run)
+    check("it says what it leaves out", "'marks'" in run.err, run.err)
+
+
+def is_full():
+    run = Run(PLUGIN, parallelism=2, restart__strategy="none", **{**ROWS, "job__seed": SMALL})
+    check("a list that is full is an error with a name", run.code != 0 and
+          "'watch'" in run.err and "state 'marks' is full" in run.err and "bytes_max" in run.err, run.story())
+
+
+def is_damaged(path):
+    """A byte of an item is changed."""
+    moved = e2e.fresh("damaged")
+    shutil.copytree(path, moved)
+    segment = next(s for s in operator(moved, "watch")["subtasks"][0]["segments"] if s["kind"] == "blob")
+    name = f"{moved}/{os.path.basename(segment['file'])}"
+    with open(name, "r+b") as file:
+        file.seek(segment["offset"] + 128 + 32 + 8)
+        byte = file.read(1)[0]
+        file.seek(-1, 1)
+        file.write(bytes([byte ^ 1]))
+    done = subprocess.run([e2e.WEIR, "checkpoint", "verify", moved], capture_output=True, text=True, check=False)
+    check("verify finds a changed item", done.returncode == 65, (done.returncode, done.stderr))
+    run = restored("damaged", moved, 3)
+    check("restore refuses a changed item", run.code == 65, run.story())
+
+
+def planned():
+    done = subprocess.run([e2e.WEIR, "plan", PLUGIN, "--set", "parallelism=2", "--set", "job.seed=0"], capture_output=True, text=True,
+                          check=False)
+    for line in ("watch 'marks'  split list, items of 16 bytes, at most 1024 KiB x2",
+                 "watch 'rows'  union list, items of any length, at most 64 KiB x2",
+                 "rules 'last'  broadcast map, keys of any length, values of 8 bytes, at most 64 KiB x2"):
+        check(f"the plan says {line}", line in done.stdout, done.stdout + done.stderr)
+
+
+def ends_together():
+    """T30: while some subtasks have ended, and others not, no checkpoint completes; the job ends well."""
+    on = chk()
+    on["checkpoint__interval"] = "20ms"
+    run = Run(PLUGIN, parallelism=5, **{**SLOW, **on, "job__seed": AT_SOURCE})
+    holds("at the source", run, 5, rules=False)
+    if run.report is None:
+        return
+    # A checkpoint that the last subtasks were too late for was given up; nothing else was.
+    given_up = {c["reason"] for c in run.report["checkpoints"]["list"] if c["status"] != "completed"}
+    check("at the source: none completed in between", given_up == {"CHECKPOINT_DECLINED_TASK_CLOSING"}, given_up)
+    check("at the source: those before and the last did", run.report["checkpoints"]["completed"] >= 2 and
+          run.report["checkpoints"]["list"][-1]["status"] == "completed", run.report["checkpoints"]["list"][-1])
+
+
+def main():
+    signal.alarm(int(590 * e2e.PATIENCE))
+    planned()
+    holds("undisturbed", Run(PLUGIN, parallelism=2, **ROWS), 2)
+    is_full()
+    first = suspended("native at 2", "--native", 2)
+    if first is not None:
+        goes_on("native at 2", first, (1, 2, 3))
+        is_refused(first)
+        is_damaged(first)
+        second = suspended("canonical at 3", "--canonical", 3, restore__from=first)
+        if second is not None:
+            goes_on("canonical at 3", second, (1, 3, 2))
+    ends_together()
+    e2e.conclude()
+
+
+main()
