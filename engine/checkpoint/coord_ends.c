@@ -323,12 +323,12 @@ complete(struct weir_coordinator *c, struct weir_pending *p)
 	weir_failures_succeeded(&c->failures, p->id);
 	weir_registry_settle(&c->registry, p->id); /* K7: an older doubtful manifest is of no use */
 	weir_coord_stats_end(&c->stats, p->id, WEIR_REASON_NONE, c->now);
-	if (weir_request_is_savepoint(kind))
+	if (weir_request_is_savepoint(kind) && !WEIR_PLANT(SAVEPOINT_STORED))
 		weir_snapshot_list_add(&c->store.savepoints, snap);
 	else
 		subsumed = retain(c, snap);
 	weir_coord_emit_promise(c, &p->request, WEIR_REASON_NONE, p->id);
-	if (kind != WEIR_REQUEST_SAVEPOINT) {
+	if (kind != WEIR_REQUEST_SAVEPOINT || WEIR_PLANT(SAVEPOINT_TOLD)) {
 		abort_older(c, p->id);
 		tell_complete(c, p, snap->timestamp_ms, subsumed);
 	}

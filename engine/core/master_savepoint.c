@@ -44,7 +44,12 @@ weir_master_savepoint_storage(struct weir_master *m, uint64_t id)
 	struct weir_path dir;
 
 	WEIR_ASSERT(o != NULL);
-	WEIR_ASSERT(request != NULL);
+	/* The job has failed while it waited, and whoever asked has had the answer. */
+	if (request == NULL) {
+		free(o);
+		refuse_storage(m, id);
+		return;
+	}
 	if (request->dir == NULL || strlen(request->dir) + 64 > sizeof(o->parent) ||
 	    weir_layout_savepoint(&dir, request->dir, id, weir_rng_next(&m->rng), &m->decline) !=
 		    0) {

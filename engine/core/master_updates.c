@@ -85,7 +85,11 @@ over_below(const struct weir_master *m, uint64_t ended)
 	for (const struct weir_master_checkpoint *c = m->checkpoints; c != NULL; c = c->next)
 		if (c->id != ended && c->id < lowest)
 			lowest = c->id;
-	return lowest != UINT64_MAX ? lowest : ended + 1;
+	if (lowest == UINT64_MAX)
+		lowest = ended + 1;
+	/* S4: who holds for a savepoint that is complete must not take it for one that was given
+	 * up. */
+	return m->stop_id != 0 && m->stop_id < lowest ? m->stop_id : lowest;
 }
 
 static void

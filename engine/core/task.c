@@ -1,5 +1,6 @@
 #include "engine/core/task.h"
 
+#include "engine/base/plant.h"
 #include "engine/core/core.h"
 #include "engine/core/task_priv.h"
 
@@ -159,7 +160,7 @@ weir_task_turn(struct weir_task *t, int64_t now_ns, uint64_t *rows)
 		take_asked(t, now_ns);
 	if (t->triggered && weir_task_may_flush(t))
 		weir_task_flush_start(t);
-	if (t->hold != 0)
+	if (t->hold != 0 && !WEIR_PLANT(HOLD_NOT))
 		return blocked ? WEIR_REGIME_BACK_PRESSURED : WEIR_REGIME_IDLE;
 	if (WEIR_UNLIKELY(t->host.more) && t->work == WEIR_WORK_NONE && !t->triggered) {
 		t->work = WEIR_WORK_MORE;

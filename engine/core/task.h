@@ -195,8 +195,9 @@ struct weir_task {
 	uint32_t ack_next;
 	uint64_t final_snapshot; /* first snapshot that covers everything; 0: none yet */
 	bool covered;		 /* it is complete: the task may close */
-	uint64_t hold;	/* the savepoint after whose snapshot it waits for its end (S4); 0: none */
-	bool precommit; /* checkpoints off: asked to make its output durable */
+	uint64_t hold; /* the savepoint after whose snapshot it waits for its end (S4); 0: none */
+	uint64_t over_below; /* lower ids are over, as far as it was told */
+	bool precommit;	     /* checkpoints off: asked to make its output durable */
 	bool precommit_said;
 	bool want_said, end_said, finished_said;
 	bool restored_ended; /* the snapshot that it came from had all rows through */

@@ -66,6 +66,8 @@ abort_id(struct weir_task *t, uint64_t id, int64_t now_ns)
 static void
 forget_below(struct weir_task *t, uint64_t id, int64_t now_ns)
 {
+	if (id > t->over_below)
+		t->over_below = id;
 	while (t->asked_cnt > 0 && t->asked[0].id < id)
 		abort_id(t, t->asked[0].id, now_ns);
 	if (t->triggered && t->trigger.id < id)
@@ -74,6 +76,9 @@ forget_below(struct weir_task *t, uint64_t id, int64_t now_ns)
 		abort_id(t, t->snapshot, now_ns);
 	if (t->core->snap_id < id)
 		weir_core_snapshot_abort(t->core);
+	/* S4: a stop that was given up; of one that is complete no message says that it is over. */
+	if (t->hold != 0 && t->hold < id && !WEIR_PLANT(HOLD_STAYS))
+		weir_task_release(t, t->hold);
 }
 
 void

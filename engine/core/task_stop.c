@@ -1,6 +1,7 @@
 /* Stop with savepoint at a task (S4). */
 #include "engine/core/task_priv.h"
 
+#include "engine/base/plant.h"
 #include "engine/core/core.h"
 
 /*
@@ -15,7 +16,8 @@ weir_task_drains_first(struct weir_task *t, uint64_t id)
 {
 	const struct weir_savepoint_order *o = weir_savepoint_orders_find(t->core->orders, id);
 
-	if (o == NULL || o->kind != WEIR_REQUEST_DRAIN || t->state >= WEIR_TASK_FINAL)
+	if (o == NULL || o->kind != WEIR_REQUEST_DRAIN || t->state >= WEIR_TASK_FINAL ||
+	    WEIR_PLANT(DRAIN_LATE))
 		return false;
 	if (t->state == WEIR_TASK_RUNNING && t->work == WEIR_WORK_NONE)
 		weir_task_end(t);
@@ -27,7 +29,9 @@ weir_task_hold(struct weir_task *t, uint64_t id)
 {
 	const struct weir_savepoint_order *o = weir_savepoint_orders_find(t->core->orders, id);
 
-	if (o != NULL && o->kind == WEIR_REQUEST_SUSPEND)
+	/* A barrier may come when its savepoint has been given up: nobody would release the task.
+	 */
+	if (o != NULL && o->kind == WEIR_REQUEST_SUSPEND && id >= t->over_below)
 		t->hold = id;
 }
 

@@ -1,10 +1,11 @@
 /*
- * sim --seed N [-v] | --seeds A..B [-v] [-j N]  [--plant NAME]
+ * sim --seed N [-v] | --seeds A..B [-v] [-j N] [--first]  [--plant NAME]
  * sim --plants
  *
  * One seed prints its events, the same lines every time. A range prints the seeds that are not
- * clean and a closing line. Exit 0 only if every seed is clean. Each seed of a range runs in a
- * process of its own, so that an assertion or an endless loop costs one seed.
+ * clean and a closing line; --first: up to the first that is not. Exit 0 only if every seed is
+ * clean. Each seed of a range runs in a process of its own, so that an assertion or an endless loop
+ * costs one seed.
  */
 
 #include "tests/simulator/sim.h"
@@ -31,7 +32,7 @@ static const char *const plant_names[WEIR_PLANT_CNT] = {
 
 struct options {
 	uint64_t first, last;
-	bool one, verbose;
+	bool one, verbose, first_only;
 	int jobs;
 };
 
@@ -122,7 +123,7 @@ run_range(const struct options *o)
 			if (!clean && failed++ == 0)
 				first_failed = c->seed;
 		}
-		if (n < cnt)
+		if (n < cnt && !(o->first_only && failed > 0))
 			child_start(c, o->first + n, o->verbose);
 	}
 	printf("%llu seeds, %llu failed", (unsigned long long)ran, (unsigned long long)failed);
@@ -137,7 +138,7 @@ run_range(const struct options *o)
 static int
 usage(void)
 {
-	fputs("usage: sim --seed N | --seeds A..B [--plant NAME] [-v] [-j N]\n"
+	fputs("usage: sim --seed N | --seeds A..B [--plant NAME] [-v] [-j N] [--first]\n"
 	      "       sim --plants\n",
 	      stderr);
 	return 64;
@@ -166,6 +167,10 @@ parse(int argc, char **argv, struct options *o)
 
 		if (strcmp(argv[i], "-v") == 0) {
 			o->verbose = true;
+			continue;
+		}
+		if (strcmp(argv[i], "--first") == 0) {
+			o->first_only = true;
 			continue;
 		}
 		if (value == NULL)

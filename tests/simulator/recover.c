@@ -46,18 +46,18 @@ segments_of(const struct weir_manifest *m, uint32_t file)
 
 /* The file's bytes, proven against the manifest by the offline verifier; NULL: a finding. */
 static const uint8_t *
-whole_file(struct sim_world *w, const struct weir_manifest *m, uint32_t file)
+whole_file(struct sim_world *w, const struct weir_manifest *m, const char *data_dir, uint32_t file)
 {
 	const struct segments s = segments_of(m, file);
 	struct weir_verify_id id = { .job_hash = weir_hash_bytes(SIM_JOB, strlen(SIM_JOB)) };
 	struct weir_verify_sum sum = { 0 };
 	struct weir_data_name name;
 	struct weir_error err = { 0 };
-	char path[256];
+	char path[320];
 	uint64_t len = 0;
 	const uint8_t *bytes;
 
-	snprintf(path, sizeof(path), SIM_DATA_DIR "/%s", m->files[file].name);
+	snprintf(path, sizeof(path), "%s/%s", data_dir, m->files[file].name);
 	bytes = weir_sim_disk_bytes(w->disk, path, &len);
 	if (bytes == NULL) {
 		weir_fail(&err, WEIR_ERR_DATA, "is missing");
@@ -77,16 +77,16 @@ whole_file(struct sim_world *w, const struct weir_manifest *m, uint32_t file)
 	return err.code == WEIR_OK ? bytes : NULL;
 }
 
-static struct weir_manifest *
-read_manifest(struct sim_world *w, uint64_t id)
+struct weir_manifest *
+sim_read_manifest(struct sim_world *w, const char *folder, const char *data_dir)
 {
 	struct weir_manifest *m = NULL;
 	struct weir_error err = { 0 };
-	char path[128];
+	char path[200];
 	uint64_t len;
 	const uint8_t *bytes;
 
-	snprintf(path, sizeof(path), SIM_JOB_DIR "/chk-%llu/manifest", (unsigned long long)id);
+	snprintf(path, sizeof(path), "%s/manifest", folder);
 	bytes = weir_sim_disk_bytes(w->disk, path, &len);
 	if (bytes == NULL)
 		return NULL;
@@ -95,9 +95,18 @@ read_manifest(struct sim_world *w, uint64_t id)
 		return NULL;
 	}
 	for (uint32_t f = 0; f < m->file_cnt; f++)
-		(void)whole_file(w, m, f);
+		(void)whole_file(w, m, data_dir, f);
 	sim_check_cut(w, m);
 	return m;
+}
+
+static struct weir_manifest *
+read_checkpoint(struct sim_world *w, uint64_t id)
+{
+	char folder[128];
+
+	snprintf(folder, sizeof(folder), SIM_JOB_DIR "/chk-%llu", (unsigned long long)id);
+	return sim_read_manifest(w, folder, SIM_DATA_DIR);
 }
 
 /* K14: what its subtasks know of splits is what its enumerators have handed out. */
@@ -119,8 +128,11 @@ check_splits(struct sim_world *w, const struct weir_manifest *m)
 void
 sim_check_completed(struct sim_world *w, uint64_t id)
 {
-	struct weir_manifest *m = read_manifest(w, id);
+	struct weir_manifest *m = read_checkpoint(w, id);
 
+	w->run_completed++;
+	if (id > w->newest_completed)
+		w->newest_completed = id;
 	if (m != NULL) {
 		check_splits(w, m);
 		weir_manifest_destroy(m);
@@ -157,6 +169,31 @@ settle(struct sim_world *w, uint64_t id)
 	sync_names(w, SIM_JOB_DIR);
 }
 
+/* S5, K10: what was said to be complete can be restored, so far as it is retained. */
+static void
+check_retained(struct sim_world *w)
+{
+	const uint64_t want = w->run_completed < w->s.retained ? w->run_completed : w->s.retained;
+
+	if (w->own_cnt < want)
+		sim_finding(w, "%u checkpoints are there, %llu were completed and are retained",
+			    w->own_cnt, (unsigned long long)want);
+	else if (w->own_cnt > 0 && w->own[w->own_cnt - 1]->checkpoint_id < w->newest_completed)
+		sim_finding(w, "the newest checkpoint is %llu, and %llu was completed",
+			    (unsigned long long)w->own[w->own_cnt - 1]->checkpoint_id,
+			    (unsigned long long)w->newest_completed);
+}
+
+/* The run has no checkpoint of its own yet: from the savepoint that it began with (R11). */
+static void
+recover_base(struct sim_world *w)
+{
+	w->base_read = w->restored = sim_read_manifest(w, w->base, w->base);
+	if (w->base_read == NULL && w->findings == NULL)
+		sim_finding(w, "%s has no manifest", w->base);
+	sync_names(w, w->base);
+}
+
 bool
 sim_recover(struct sim_world *w)
 {
@@ -168,7 +205,7 @@ sim_recover(struct sim_world *w)
 
 		if (!weir_layout_parse_checkpoint(name, &id))
 			continue;
-		m = read_manifest(w, id);
+		m = read_checkpoint(w, id);
 		if (m == NULL)
 			continue;
 		w->own = realloc(w->own, (w->own_cnt + 1) * sizeof(*w->own));
@@ -180,6 +217,9 @@ sim_recover(struct sim_world *w)
 		w->restored = w->own[w->own_cnt - 1];
 		settle(w, w->restored->checkpoint_id);
 	}
+	check_retained(w);
+	if (w->own_cnt == 0 && w->base[0] != '\0')
+		recover_base(w);
 	return w->findings == NULL;
 }
 
@@ -189,6 +229,9 @@ sim_recover_free(struct sim_world *w)
 	for (uint32_t i = 0; i < w->own_cnt; i++)
 		weir_manifest_destroy(w->own[i]);
 	free(w->own);
+	if (w->base_read != NULL)
+		weir_manifest_destroy(w->base_read);
+	w->base_read = NULL;
 	w->own = NULL;
 	w->own_cnt = 0;
 	w->restored = NULL;
@@ -202,7 +245,8 @@ sim_load(struct sim_world *w, struct weir_error *err)
 
 	for (uint32_t f = 0; f < m->file_cnt && rc == 0; f++) {
 		const struct segments s = segments_of(m, f);
-		const uint8_t *bytes = whole_file(w, m, f);
+		const uint8_t *bytes =
+			whole_file(w, m, m == w->base_read ? w->base : SIM_DATA_DIR, f);
 
 		for (uint32_t i = 0; bytes != NULL && i < s.cnt && rc == 0; i++) {
 			void *aligned = aligned_alloc(WEIR_PAGE, s.list[i].length);

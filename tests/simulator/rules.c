@@ -63,12 +63,29 @@ sim_rules_pending(struct sim_world *w, const struct weir_checkpoint_done *d)
 			    (unsigned long long)d->id);
 	if (d->id > r->highest)
 		r->highest = d->id;
-	if (r->pending_cnt == w->s.max_concurrent) /* C5 */
+	/* C5, C7: savepoints are forced where nothing is unaligned. */
+	if (r->pending_cnt >= w->s.max_concurrent &&
+	    !(sim_is_save(d->kind) && w->s.mode != SIM_UNALIGNED && w->s.mode != SIM_TIMEOUT))
 		sim_finding(w, "checkpoint %llu begins while %u are under way",
 			    (unsigned long long)d->id, r->pending_cnt);
 	if (r->pending_cnt < SIM_PENDING_MAX)
-		r->pending[r->pending_cnt++] =
-			(struct sim_pending){ .id = d->id, .begun_ns = d->trigger_wall_ns };
+		r->pending[r->pending_cnt++] = (struct sim_pending){
+			.id = d->id,
+			.begun_ns = d->trigger_wall_ns,
+			.saves = sim_is_save(d->kind),
+			.holds = strcmp(d->kind, "suspend") == 0,
+		};
+}
+
+/* K11, K13: does the end of this one speak against the job? */
+static bool
+counts(const struct sim_rules *r, const struct weir_checkpoint_done *d)
+{
+	if (strcmp(d->status, "failed") != 0 || d->id <= r->success)
+		return false;
+	/* Of savepoints, only what a task says. */
+	return !sim_is_save(d->kind) || strstr(d->reason, "DECLINED") != NULL ||
+	       strstr(d->reason, "ASYNC") != NULL;
 }
 
 void
@@ -86,9 +103,12 @@ sim_rules_done(struct sim_world *w, const struct weir_checkpoint_done *d)
 	if (strcmp(d->status, "completed") == 0) {
 		moved(w);
 		r->completed_ns = w->now_ns;
-		r->completed = d->id > r->completed ? d->id : r->completed;
-		r->failures = 0; /* K11 */
-	} else if (strcmp(d->status, "failed") == 0 && d->id > r->completed) {
+		if (strcmp(d->kind, "savepoint") != 0 && d->id > r->completed) /* K5 */
+			r->completed = d->id;
+		if (d->id > r->success) /* K11 */
+			r->failures = 0;
+		r->success = d->id > r->success ? d->id : r->success;
+	} else if (counts(r, d)) {
 		r->failures++;
 	}
 	if (strcmp(d->status, "completed") != 0)
@@ -104,7 +124,7 @@ sim_rules_step(struct sim_world *w, bool failed, const char *text)
 	for (uint32_t i = 0; i < r->pending_cnt; i++) {
 		const struct sim_pending *p = &r->pending[i];
 
-		if (p->id < r->completed) /* K6 */
+		if (p->id < r->completed && !p->saves) /* K6 */
 			sim_finding(w, "checkpoint %llu is under way, %llu is complete",
 				    (unsigned long long)p->id, (unsigned long long)r->completed);
 		if (!p->acked && !w->quiet && /* C19 */
@@ -130,6 +150,11 @@ sim_rules_told(struct sim_world *w, const struct weir_mail *mail)
 
 	if (mail->kind == WEIR_MAIL_ABORT)
 		t->id[t->cnt++ % SIM_TOLD] = mail->id;
+	if (mail->over_below > t->over_below)
+		t->over_below = mail->over_below;
+	if (mail->kind == WEIR_MAIL_COMPLETE && sim_save_is_plain(w, mail->id)) /* K5 */
+		sim_finding(w, "tasks are told that savepoint %llu is complete",
+			    (unsigned long long)mail->id);
 }
 
 /* ---- T14: barriers that lie in a task's priority lanes ---- */
@@ -180,6 +205,30 @@ check_begun(struct sim_world *w, const struct weir_task *t, const struct sim_tol
 			    "subtask %u of task %u begins %llu, a barrier of %llu has come (T14)",
 			    t->subtask, t->task_idx, (unsigned long long)t->trigger.id,
 			    (unsigned long long)told->newest);
+}
+
+/* S4: between its snapshot and the end of the savepoint no row comes to a task. */
+static void
+check_held(struct sim_world *w, const struct weir_task *t, struct sim_told *told)
+{
+	const struct sim_pending *p = find(&w->rules, told->held);
+	const uint64_t rows = t->readers != NULL ? weir_count_get(&t->readers->rows)
+						 : weir_count_get(&t->ctx[0]->rows_in);
+
+	if (p == NULL)
+		told->held = 0;
+	/* K8: what a lost message leaves behind goes with the next. */
+	if (t->hold != 0 && t->hold < told->over_below)
+		sim_finding(w, "subtask %u of task %u holds for savepoint %llu, which is over",
+			    t->subtask, t->task_idx, (unsigned long long)t->hold);
+	if (told->held != 0 && rows != told->held_rows)
+		sim_finding(w, "subtask %u of task %u has taken savepoint %llu and goes on (S4)",
+			    t->subtask, t->task_idx, (unsigned long long)told->held);
+	p = told->held == 0 ? find(&w->rules, t->snapshot != 0 ? t->snapshot : t->through) : NULL;
+	if (p == NULL || !p->holds)
+		return;
+	told->held = p->id;
+	told->held_rows = rows;
 }
 
 /* K8, T24: what was given up does not hold up what comes after. */
@@ -266,9 +315,10 @@ sim_rules_turn(struct sim_world *w, const struct weir_core *core)
 {
 	for (uint32_t i = 0; i < core->task_cnt; i++) {
 		const struct weir_task *t = core->tasks[i];
-		const struct sim_told *told = &w->rules.told[t->number % SIM_TASKS_MAX];
+		struct sim_told *told = &w->rules.told[t->number % SIM_TASKS_MAX];
 
 		check_begun(w, t, told);
+		check_held(w, t, told);
 		for (uint32_t k = 0; t->snapshot != 0 && k < SIM_TOLD; k++)
 			if (told->id[k] == t->snapshot)
 				sim_finding(w,

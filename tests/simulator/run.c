@@ -10,8 +10,9 @@
 #define STEPS_ATTEMPT 60000u  /* then the process is killed and nothing goes wrong any more */
 #define STEPS_QUIET   400000u /* the job must be over by then */
 #define IDLE_ROUNDS   25u
+#define SINK_WAITS_NS 1000000
 
-enum outcome { RUNNING, FINISHED, FAILED, KILLED, WEARY };
+enum outcome { RUNNING, FINISHED, SUSPENDED, FAILED, KILLED, WEARY };
 
 void
 sim_event(struct sim_world *w, const char *fmt, ...)
@@ -143,9 +144,12 @@ sinks_wait(const struct sim_world *w)
 static bool
 heals(struct sim_world *w)
 {
-	const struct weir_master_request request = { .kind = WEIR_REQUEST_CHECKPOINT };
+	const struct weir_master_request request = { .kind = w->s.checkpoints
+								     ? WEIR_REQUEST_CHECKPOINT
+								     : WEIR_REQUEST_SAVEPOINT,
+						     .dir = SIM_SAVE_DIR };
 
-	if (w->lost == w->healed || w->s.interval_ns > 0)
+	if (w->lost == w->healed || (w->s.checkpoints && w->s.interval_ns > 0))
 		return false;
 	w->healed = w->lost;
 	weir_master_request(w->master, &request);
@@ -196,6 +200,9 @@ when_idle(struct sim_world *w, struct rounds *r)
 	if (r->still++ > 0)
 		check_stuck(w);
 	to = next_due(w);
+	/* They say how long to nobody. */
+	if (w->s.sink_rate > 0 && to > w->now_ns + SINK_WAITS_NS && sinks_wait(w))
+		to = w->now_ns + SINK_WAITS_NS;
 	if (to > w->now_ns && to != INT64_MAX)
 		advance_clock(w, to);
 }
@@ -243,6 +250,9 @@ step(struct sim_world *w, struct rounds *r)
 	advance_clock(w, w->now_ns + 1 + (int64_t)weir_rng_below(&w->rng, (uint64_t)w->s.turn_ns));
 	if (w->s.ask_steps > 0 && !w->quiet && weir_rng_below(&w->rng, w->s.ask_steps) == 0)
 		step_asks(w);
+	if (w->s.save_steps > 0 && !w->quiet && r->dead != w->s.core_cnt + 1 &&
+	    weir_rng_below(&w->save_rng, w->s.save_steps) == 0)
+		sim_save_ask(w);
 	if (who + 1 == r->dead) {
 		r->idle = 0; /* nobody says that the others wait in vain */
 	} else if (who < w->s.core_cnt) {
@@ -282,7 +292,10 @@ explain_failure(struct sim_world *w, const struct weir_error *err)
 	const bool excused =
 		w->faults_struck > w->faults_before ||
 		(w->expired > 0 && (w->s.timeout_ns < 100000000 || w->s.io_spike_pct > 0 ||
-				    w->half_dead || w->post_faults > w->post_faults_before));
+				    w->half_dead || w->post_faults > w->post_faults_before)) ||
+		/* K13: a task that was about to finish. */
+		(strstr(err->text, "CHECKPOINT_DECLINED_TASK_CLOSING") != NULL &&
+		 w->s.stop_pct > 0);
 
 	sim_event(w, "failed %d %s", err->code, err->text);
 	if (excused && !w->quiet)
@@ -352,6 +365,8 @@ run_attempt(struct sim_world *w)
 			break;
 		case WEIR_END_FINISHED:
 			return FINISHED;
+		case WEIR_END_SUSPENDED:
+			return SUSPENDED;
 		default:
 			explain_failure(w, &err);
 			return FAILED;
@@ -397,6 +412,20 @@ draws_power(struct sim_world *w)
 	return weir_rng_below(&w->rng, 100) < w->s.power_pct;
 }
 
+/* S4: the savepoint is complete, and all output up to it is committed. */
+static void
+check_suspended(struct sim_world *w)
+{
+	const char *name;
+
+	sim_event(w, "suspended");
+	if (w->stopped == NULL || w->stopped->kind != WEIR_REQUEST_SUSPEND)
+		sim_finding(w, "the job is suspended without a savepoint");
+	for (uint32_t i = 0; (name = weir_sim_disk_name(w->disk, SIM_OUT_DIR, i)) != NULL; i++)
+		if (strncmp(name, WEIR_SINK_FINAL_PREFIX, strlen(WEIR_SINK_FINAL_PREFIX)) != 0)
+			sim_finding(w, "the job is suspended, and %s is not committed", name);
+}
+
 static bool
 run_to_end(struct sim_world *w)
 {
@@ -413,11 +442,18 @@ run_to_end(struct sim_world *w)
 		how = run_attempt(w);
 		if (how == FINISHED) {
 			sim_event(w, "finished");
+			if (w->stopped != NULL && w->stopped->kind == WEIR_REQUEST_SUSPEND)
+				sim_finding(w, "the job was to be suspended, and has finished");
 			sim_check_live_set(w);
 			crash(w, true);
 			if (!again)
 				return true;
 			again = false;
+			continue;
+		}
+		if (how == SUSPENDED) {
+			check_suspended(w);
+			crash(w, true);
 			continue;
 		}
 		if (how == WEARY)
@@ -456,6 +492,9 @@ print_scenario(struct sim_world *w)
 	sim_event(w, "asked every %u steps, post %lld us %u%%, %u%% die alone first, calm %u",
 		  s->ask_steps, (long long)s->post_delay_ns / 1000, s->post_pct, s->half_pct,
 		  s->calm_step);
+	if (s->save_steps > 0)
+		sim_event(w, "savepoints every %u steps, %u%% stop%s", s->save_steps, s->stop_pct,
+			  s->branch ? ", one is restored after the end" : "");
 	sim_event(w, "mode %s timeout %lld us sink %llu rows/s", sim_mode_names[s->mode],
 		  (long long)s->aligned_timeout_ns / 1000, (unsigned long long)s->sink_rate);
 	sim_event(w, "disk %lld us spikes %u%% faults %u kills %u power %u%%",
@@ -476,30 +515,37 @@ sim_run(uint64_t seed, bool verbose)
 	w.rng.state = weir_mix(seed + 1);
 	w.lane_rng.state = weir_mix(seed + 2);
 	w.post_rng.state = weir_mix(seed + 5);
+	w.save_rng.state = weir_mix(seed + 7);
 	sim_source_rng.state = weir_mix(seed + 3);
 	w.disk = weir_sim_disk_create(weir_mix(seed + 4));
 	w.next_id = 1;
 	weir_sim_disk_mkdir(w.disk, SIM_DATA_DIR);
 	weir_sim_disk_mkdir(w.disk, SIM_OUT_DIR);
+	weir_sim_disk_mkdir(w.disk, SIM_SAVE_DIR);
 	print_scenario(&w);
-	if (run_to_end(&w))
+	while (run_to_end(&w)) {
 		sim_check_end(&w);
+		if (w.findings != NULL || !sim_save_branch(&w))
+			break;
+	}
 	if (w.findings == NULL)
 		sim_shared(&w);
 	clean = w.findings == NULL;
 	printf("seed %llu %s: %s, attempts %llu, kills %llu, power losses %llu, faults %llu, "
 	       "restores %llu, checkpoints %llu completed %llu failed %llu aborted, "
-	       "%llu with frames, %llu frames back, steps %llu, lines %llu%s%s\n",
+	       "%llu with frames, %llu frames back, savepoints %u, runs %llu, steps %llu, lines "
+	       "%llu%s%s\n",
 	       (unsigned long long)seed, clean ? "clean" : "FAILED", sim_shape_names[w.s.shape],
 	       (unsigned long long)w.attempt, (unsigned long long)w.kills,
 	       (unsigned long long)w.power_losses, (unsigned long long)w.faults_struck,
 	       (unsigned long long)w.restores, (unsigned long long)w.completed,
 	       (unsigned long long)w.failed, (unsigned long long)w.aborted,
-	       (unsigned long long)w.unaligned, (unsigned long long)w.in_flight,
-	       (unsigned long long)w.steps, (unsigned long long)w.rows, clean ? "" : ": ",
-	       clean ? "" : w.findings);
+	       (unsigned long long)w.unaligned, (unsigned long long)w.in_flight, w.save_cnt,
+	       (unsigned long long)w.runs + 1, (unsigned long long)w.steps,
+	       (unsigned long long)w.rows, clean ? "" : ": ", clean ? "" : w.findings);
 	sim_attempt_end(&w);
 	weir_sim_disk_destroy(w.disk);
+	sim_save_free(&w);
 	free(w.final);
 	free(w.findings);
 	return clean;

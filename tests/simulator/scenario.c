@@ -263,6 +263,40 @@ draw_post(struct sim_scenario *s)
 		s->calm_step = (uint32_t)spread(1000, 12000);
 }
 
+/* Stops that are given up, and not everybody hears of it. */
+static void
+draw_lost_stops(struct sim_scenario *s)
+{
+	s->stop_pct = 100;
+	s->save_steps = upto(200, 1000);
+	s->post_pct = upto(15, 45);
+	s->post_burst = false;
+	s->timeout_ns = upto(20, 40) * MS;
+	s->interval_ns = upto(5, 40) * MS;
+	s->calm_step = upto(1500, 6000);
+	s->tolerable = 1000;
+	s->kills = 0;
+	s->pause_pct = upto(70, 95);
+}
+
+/* Some ask for them all the time, some now and then; of some all stop the job. */
+static void
+draw_saves(struct sim_scenario *s)
+{
+	if (!pct(35))
+		return;
+	s->save_steps = (uint32_t)spread(60, 6000);
+	s->stop_pct = pct(35) ? 0 : pct(50) ? upto(5, 40) : 100;
+	s->branch = pct(50);
+	if (pct(20)) {
+		draw_lost_stops(s);
+	} else if (pct(80)) {
+		s->timeout_ns = SIM_TIMEOUT_LONG;
+		s->post_pct = 0;
+		s->save_steps = (uint32_t)spread(200, 3000);
+	}
+}
+
 void
 sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
@@ -289,4 +323,5 @@ sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 		s->post_pct = 0; /* where nothing is lost, nothing has to be asked for */
 	if (s->checkpoints && pct(8))
 		draw_firing(s);
+	draw_saves(s);
 }

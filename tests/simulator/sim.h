@@ -22,12 +22,15 @@
 #define SIM_SPLITS_MAX	 20u
 #define SIM_CORES_MAX	 3u
 #define SIM_FAULTS_MAX	 4u
+#define SIM_SAVES_MAX	 8u
+#define SIM_ASKS_MAX	 24u	     /* for savepoints */
 #define SIM_PAD		 200u	     /* bytes of a row that make frames of few rows */
 #define SIM_TIMEOUT_LONG 10000000000 /* no checkpoint takes that long by itself */
 #define SIM_JOB		 "simjob"
 #define SIM_JOB_DIR	 "/ckpt/" SIM_JOB
 #define SIM_DATA_DIR	 SIM_JOB_DIR "/data"
 #define SIM_OUT_DIR	 "/out"
+#define SIM_SAVE_DIR	 "/save"
 
 enum sim_shape {
 	SIM_PASS,
@@ -97,6 +100,11 @@ struct sim_scenario {
 	int64_t aligned_timeout_ns; /* SIM_TIMEOUT */
 	uint64_t sink_rate;	    /* rows per second; 0: as fast as it goes */
 	uint32_t ask_steps; /* somebody asks for one every so many steps on average; 0: never */
+
+	/* Savepoints. */
+	uint32_t save_steps; /* the same, for savepoints */
+	uint32_t stop_pct;   /* of them, which stop the job */
+	bool branch;	     /* after the end, a plain one is restored */
 
 	/* What goes wrong. */
 	uint32_t stingy_pct;
@@ -171,20 +179,26 @@ struct sim_pending {
 	uint64_t id;
 	int64_t begun_ns;
 	bool acked; /* it can expire no more */
+	bool saves; /* it is a savepoint */
+	bool holds; /* it is to suspend the job */
 };
 
 struct sim_told {
 	uint64_t id[SIM_TOLD];
 	uint32_t cnt;
-	uint64_t newest; /* barrier in its priority lanes before its turn */
-	uint64_t begun;	 /* snapshot it had begun last, before its turn */
+	uint64_t newest;     /* barrier in its priority lanes before its turn */
+	uint64_t begun;	     /* snapshot it had begun last, before its turn */
+	uint64_t held;	     /* by the savepoint that it has taken, until that is over; 0: not */
+	uint64_t held_rows;  /* that had come to it then */
+	uint64_t over_below; /* lower ids are over, as it was told before its turn */
 };
 
 struct sim_rules {
 	struct sim_pending pending[SIM_PENDING_MAX];
 	uint32_t pending_cnt;
 	int64_t completed_ns; /* when the last one was complete; INT64_MIN: none yet */
-	uint64_t completed;   /* highest id */
+	uint64_t completed;   /* highest id that subsumes others */
+	uint64_t success;     /* highest id */
 	uint64_t highest;     /* id that was given */
 	uint64_t floor;	      /* the same, by earlier attempts */
 	uint32_t failures;    /* in a row */
@@ -197,6 +211,31 @@ struct sim_rules {
 	uint32_t ends; /* of checkpoints */
 };
 
+/* ---- savepoints ---- */
+
+/* Somebody has asked for it. */
+struct sim_save_ask {
+	struct sim_world *w;
+	enum weir_request_kind kind;
+	uint32_t answers;
+	bool refused;
+};
+
+/* It is complete. */
+struct sim_save {
+	uint64_t id;
+	enum weir_request_kind kind;
+	enum weir_manifest_kind manifest_kind;
+	char path[160];
+};
+
+/* A file of the output. */
+struct sim_kept {
+	char path[160];
+	uint8_t *bytes; /* owned */
+	uint64_t len;
+};
+
 /* ---- the world ---- */
 
 struct sim_world {
@@ -204,6 +243,7 @@ struct sim_world {
 	struct weir_rng rng;	  /* order of steps */
 	struct weir_rng lane_rng; /* lanes and disk delays */
 	struct weir_rng post_rng; /* what becomes of messages */
+	struct weir_rng save_rng; /* savepoints */
 	bool verbose;
 	char *findings; /* what is wrong; NULL: nothing */
 
@@ -217,6 +257,25 @@ struct sim_world {
 	uint64_t attempt;
 	uint64_t first_faultless_id; /* checkpoints from this attempt on */
 	bool quiet;		     /* nothing goes wrong any more */
+	uint64_t newest_completed;   /* checkpoint of this run that was said to be */
+	uint64_t run_completed;	     /* so many of them */
+
+	/* Savepoints. */
+	struct sim_save save[SIM_SAVES_MAX];
+	uint32_t save_cnt;
+	struct sim_save_ask save_ask[SIM_ASKS_MAX];
+	uint32_t save_ask_cnt;
+	struct sim_save *stopped;	  /* with this one; NULL: not, or it is the base by now */
+	char base[160];			  /* the run began from this one; "": from nothing */
+	uint64_t base_id;		  /* 0: the same */
+	struct weir_manifest *base_read;  /* of the attempt; NULL: it was not needed */
+	const struct sim_save *kept_save; /* that the kept output belongs to; NULL: none */
+	struct sim_kept *kept;
+	uint32_t kept_cnt;
+	bool branched;
+	bool drained; /* the input ended at these rows */
+	uint32_t drained_rows[SIM_SOURCES_MAX][SIM_SPLITS_MAX];
+	uint64_t runs;
 
 	/* Of the attempt that runs. */
 	struct weir_job *job;
@@ -300,6 +359,27 @@ void sim_rules_told(struct sim_world *w, const struct weir_mail *mail);
 void sim_rules_before_turn(struct sim_world *w, const struct weir_core *core);
 void sim_rules_turn(struct sim_world *w, const struct weir_core *core);
 
+/* Kind of a checkpoint, in words. */
+bool sim_is_save(const char *kind);
+/* Somebody asks for one. */
+void sim_save_ask(struct sim_world *w);
+/* The master of the attempt is gone. */
+void sim_save_attempt_end(struct sim_world *w);
+/* Is this the id of a complete plain one? */
+bool sim_save_is_plain(const struct sim_world *w, uint64_t id);
+/* Id up to which one with which the job was stopped commits output; 0: none. */
+uint64_t sim_save_newest_stop(const struct sim_world *w);
+/* After a crash. */
+void sim_save_check(struct sim_world *w);
+/* If the job was stopped: the next attempt goes on from there. */
+void sim_save_go_on(struct sim_world *w);
+/* Everything is as it was when a plain one was complete; false: there is none to go on from. */
+bool sim_save_branch(struct sim_world *w);
+void sim_save_free(struct sim_world *w);
+
+/* The manifest in a folder, its data files whole, its cut fits; NULL: none, or a finding. */
+struct weir_manifest *sim_read_manifest(struct sim_world *w, const char *folder,
+					const char *data_dir);
 /* Manifests on the disk; data files whole. Fills own. */
 bool sim_recover(struct sim_world *w);
 /* A checkpoint is said to be complete. */

@@ -306,7 +306,7 @@ checkpoint_done(void *arg, const struct weir_checkpoint_done *done)
 	struct sim_world *w = arg;
 
 	sim_rules_done(w, done);
-	if (strcmp(done->status, "completed") == 0)
+	if (strcmp(done->status, "completed") == 0 && !sim_is_save(done->kind))
 		sim_check_completed(w, done->id);
 	sim_event(w, "checkpoint %llu %s %s%s%s %lld us frames %llu", (unsigned long long)done->id,
 		  done->kind, done->status, done->reason[0] != '\0' ? " " : "", done->reason,
@@ -322,9 +322,11 @@ checkpoint_done(void *arg, const struct weir_checkpoint_done *done)
 	if (strstr(done->reason, "FINALIZE") != NULL && w->faults_struck == w->faults_before)
 		sim_finding(w, "checkpoint %llu could not be written, and the disk did nothing",
 			    (unsigned long long)done->id);
-	/* Liveness: whatever was lost before, the next one gets through. */
-	if (w->calm && !w->quiet && done->trigger_wall_ns > w->calm_ns &&
-	    w->s.timeout_ns >= SIM_TIMEOUT_LONG && strstr(done->reason, "EXPIRED") != NULL)
+	/* Liveness: whatever was lost before, the next one gets through; only that a stop was given
+	 * up, who holds for it may hear not before the end of the next. */
+	if (w->calm && (w->s.stop_pct == 0 || w->s.post_pct == 0) && !w->quiet &&
+	    done->trigger_wall_ns > w->calm_ns && w->s.timeout_ns >= SIM_TIMEOUT_LONG &&
+	    strstr(done->reason, "EXPIRED") != NULL)
 		sim_finding(w, "checkpoint %llu expired when nothing went wrong any more",
 			    (unsigned long long)done->id);
 	w->expired += strstr(done->reason, "EXPIRED") != NULL;
@@ -343,7 +345,7 @@ make_master(struct sim_world *w)
 		.rt = w->rt,
 		.enumerators = w->enumerators,
 		.enumerator_cnt = w->enumerator_cnt,
-		.io = w->s.checkpoints ? w->io[w->s.core_cnt] : NULL,
+		.io = w->s.checkpoints || w->s.save_steps > 0 ? w->io[w->s.core_cnt] : NULL,
 		.job_dir = w->s.checkpoints ? SIM_JOB_DIR : NULL,
 		.job = SIM_JOB,
 		.run_id = RUN_ID,
@@ -378,6 +380,7 @@ sim_attempt_begin(struct sim_world *w)
 	w->faults_before = w->faults_struck;
 	w->post_faults_before = w->post_faults;
 	w->last_id = 0;
+	sim_save_go_on(w);
 	sim_rules_begin(w);
 	w->half_dead = false;
 	w->calm = w->quiet;
@@ -420,6 +423,8 @@ sim_attempt_end(struct sim_world *w)
 			kill_io(w, c);
 	weir_sim_disk_kill(w->disk);
 	weir_master_destroy(w->master);
+	if (w->master != NULL)
+		sim_save_attempt_end(w);
 	sim_post_close(w);
 	weir_runtime_destroy(w->rt);
 	for (uint32_t i = 0; i < w->lane_cnt; i++)
