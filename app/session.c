@@ -176,6 +176,21 @@ plan_operators(const struct weir_config *cfg, struct weir_plan_operator *out)
 	return cnt;
 }
 
+static enum weir_placement
+placement_of(enum weir_cfg_placement policy)
+{
+	switch (policy) {
+	case WEIR_CFG_PLACE_SPREAD:
+		return WEIR_PLACE_SPREAD;
+	case WEIR_CFG_PLACE_SAME_CACHE:
+		return WEIR_PLACE_SAME_CACHE;
+	case WEIR_CFG_PLACE_COMPACT:
+	case WEIR_CFG_PLACE_NEAR_NIC: /* refused before */
+		break;
+	}
+	return WEIR_PLACE_COMPACT;
+}
+
 static void
 make_plan(struct weir_session *s, const char *const *heads, uint32_t head_cnt)
 {
@@ -197,7 +212,7 @@ make_plan(struct weir_session *s, const char *const *heads, uint32_t head_cnt)
 		.state_bytes = cfg->memory_state,
 		.lane_depth = LANE_DEPTH,
 		.combiner = cfg->exchange_combiner == WEIR_CFG_COMBINER_AUTO,
-		.spread = cfg->placement_policy == WEIR_CFG_PLACE_SPREAD,
+		.placement = placement_of(cfg->placement_policy),
 		.checkpoints = cfg->checkpoint_interval > 0,
 		.heads = heads,
 		.head_cnt = head_cnt,

@@ -93,9 +93,19 @@ check_hook(struct weir_config *cfg)
 }
 
 static void
+check_placement(struct weir_config *cfg)
+{
+	if (cfg->placement_policy == WEIR_CFG_PLACE_NEAR_NIC)
+		weir_config_error_key(cfg, WEIR_KEY_placement_policy, "same-cache needs none",
+				      "near-nic needs a network card to be near to, and no source "
+				      "or channel of this version uses one");
+}
+
+static void
 check_keys(struct weir_config *cfg)
 {
 	check_hook(cfg);
+	check_placement(cfg);
 	check_job_name(cfg);
 	check_unaligned(cfg);
 	if (cfg->job_out_of_order_group % OUT_OF_ORDER_STEP == 0)

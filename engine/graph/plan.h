@@ -31,6 +31,15 @@ struct weir_plan_operator {
 	uint32_t cpu_cnt;
 };
 
+/* How subtasks are laid over the cores (placement.policy). */
+enum weir_placement {
+	WEIR_PLACE_COMPACT, /* subtask i of every operator on one core: frames stay in its caches */
+	WEIR_PLACE_SPREAD,  /* one by one over all cores */
+	/* Compact over cores that are taken cache by cache: as few last-level caches as it takes.
+	 */
+	WEIR_PLACE_SAME_CACHE,
+};
+
 struct weir_plan_options {
 	const uint32_t *cpus; /* `cores`: a core each, repeats allowed; NULL: choose */
 	uint32_t cpu_cnt;
@@ -44,7 +53,7 @@ struct weir_plan_options {
 	uint64_t state_bytes; /* all cores together */
 	uint32_t lane_depth;  /* data lane, items */
 	bool combiner;
-	bool spread; /* placement.policy: subtasks of one operator far apart instead of compact */
+	enum weir_placement placement;
 	bool checkpoints;
 	/* Ids of operators that are the first of their task whatever else speaks for a chain, and
 	 * whose inputs are never direct: a checkpoint holds frames in front of them (R3). */

@@ -1,5 +1,7 @@
 #include "engine/graph/plan_priv.h"
 
+#include <string.h>
+
 static bool
 is_excluded(const struct weir_plan *plan, uint32_t cpu)
 {
@@ -68,6 +70,74 @@ find_cores(struct weir_plan *plan, const struct weir_topology *topo, struct weir
 	return 0;
 }
 
+/* What the machine calls its last-level caches; without any, its nodes are as good. */
+static uint32_t
+cache_of(const struct weir_topology *topo, const struct weir_plan_core *core)
+{
+	const struct weir_cpu *cpu = weir_topology_cpu(topo, core->cpu);
+
+	if (cpu->l3 != WEIR_TOPOLOGY_NONE)
+		return cpu->l3;
+	return cpu->l2 != WEIR_TOPOLOGY_NONE ? cpu->l2 : cpu->node;
+}
+
+/* Of the cores from at on: how many share the cache of core c? */
+static uint32_t
+sharing(const struct weir_plan *plan, const struct weir_topology *topo, uint32_t at, uint32_t c)
+{
+	const uint32_t cache = cache_of(topo, &plan->core[c]);
+	uint32_t cnt = 0;
+
+	for (uint32_t i = at; i < plan->core_cnt; i++)
+		cnt += cache_of(topo, &plan->core[i]) == cache;
+	return cnt;
+}
+
+/* The core from at on that comes next: of the same cache as the one before it, there one with the
+ * same second-level cache; else the first of the largest cache, on the same node if there is one.
+ */
+static uint32_t
+next_core(const struct weir_plan *plan, const struct weir_topology *topo, uint32_t at)
+{
+	uint32_t best = at, best_rank = 0;
+
+	for (uint32_t c = at; c < plan->core_cnt; c++) {
+		const struct weir_cpu *cpu = weir_topology_cpu(topo, plan->core[c].cpu);
+		uint32_t rank = sharing(plan, topo, at, c);
+
+		if (at > 0) {
+			const struct weir_plan_core *prev = &plan->core[at - 1];
+			const bool l2 = cpu->l2 != WEIR_TOPOLOGY_NONE &&
+					cpu->l2 == weir_topology_cpu(topo, prev->cpu)->l2;
+
+			rank += l2 ? 8 * WEIR_PLAN_CORES_MAX : 0;
+			rank += cache_of(topo, &plan->core[c]) == cache_of(topo, prev)
+					? 4 * WEIR_PLAN_CORES_MAX
+					: 0;
+			rank += cpu->node == prev->node ? 2 * WEIR_PLAN_CORES_MAX : 0;
+		}
+		if (rank > best_rank) {
+			best = c;
+			best_rank = rank;
+		}
+	}
+	return best;
+}
+
+/* Cores that share a cache one behind the other: the subtasks of all tasks fill one cache after the
+ * other. What is equal keeps its order. */
+static void
+order_by_cache(struct weir_plan *plan, const struct weir_topology *topo)
+{
+	for (uint32_t at = 0; at < plan->core_cnt; at++) {
+		const uint32_t c = next_core(plan, topo, at);
+		const struct weir_plan_core core = plan->core[c];
+
+		memmove(&plan->core[at + 1], &plan->core[at], (c - at) * sizeof(core));
+		plan->core[at] = core;
+	}
+}
+
 static void
 warn_siblings(struct weir_plan *plan, const struct weir_topology *topo)
 {
@@ -94,6 +164,8 @@ weir_plan_choose_cores(struct weir_plan *plan, const struct weir_topology *topo,
 
 	if (rc != 0)
 		return rc;
+	if (plan->options.placement == WEIR_PLACE_SAME_CACHE)
+		order_by_cache(plan, topo);
 	for (uint32_t a = 0; a < plan->core_cnt; a++) {
 		for (uint32_t b = 0; b < plan->core_cnt; b++) {
 			if (plan->core[a].cpu != plan->core[b].cpu)
@@ -141,9 +213,9 @@ weir_plan_place(struct weir_plan *plan, struct weir_error *err)
 				rc = core_of_cpu(plan, id, o->cpus[s % o->cpu_cnt], &t->core[s],
 						 err);
 			else
-				/* compact: subtask i of every operator together; spread: one by
-				 * one. */
-				t->core[s] = (plan->options.spread ? next++ : s) % plan->core_cnt;
+				t->core[s] = (plan->options.placement == WEIR_PLACE_SPREAD ? next++
+											   : s) %
+					     plan->core_cnt;
 			if (rc != 0)
 				return rc;
 		}

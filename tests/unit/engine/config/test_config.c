@@ -236,6 +236,12 @@ Test(config, unaligned_needs_exactly_once_and_one_at_a_time) /* C8 */
 		      "checkpoint.unaligned");
 }
 
+Test(config, near_nic_says_what_it_lacks)
+{
+	EXPECT_ERRORS("placement.policy: near-nic",
+		      "weir.yaml:1:19: error: placement.policy: near-nic needs a network card");
+}
+
 Test(config, keys_against_each_other)
 {
 	EXPECT_ERRORS("job.out-of-order-group: 1906\njob.name: ../x\nrestart.max-backoff: 1ms\n",
