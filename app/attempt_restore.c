@@ -61,18 +61,49 @@ ignores_in_flight(struct weir_attempt_run *a)
 	return true;
 }
 
-/* R3: where frames wait in front of an operator, it has channels to take them from. */
+/* R4: fixed for the life of the state; a job that does not say otherwise takes what that has. What
+ * it does say is compared by weir_restore_check. 0: no need. */
 static int
-find_in_flight(struct weir_attempt_run *a, struct weir_error *err)
+adopt_max_parallelism(struct weir_attempt_run *a, uint32_t *max, struct weir_error *err)
+{
+	const uint32_t was = a->restored->max_parallelism;
+
+	*max = 0;
+	if (weir_config_is_set(&a->session->cfg, WEIR_KEY_max_parallelism) ||
+	    a->plan->max_parallelism == was)
+		return 0;
+	for (uint32_t o = 0; o < a->plan->op_cnt; o++)
+		if (a->plan->op[o].parallelism > was)
+			return weir_fail(err, WEIR_ERR_DATA,
+					 "operator '%s' has parallelism %u, and the checkpoint's "
+					 "max-parallelism is %u: it is fixed for the life of the "
+					 "state",
+					 a->plan->op[o].id, a->plan->op[o].parallelism, was);
+	*max = was;
+	return 0;
+}
+
+/* The plan that this checkpoint can be restored into. R3: where frames wait in front of an
+ * operator, it has channels to take them from. */
+static int
+plan_for(struct weir_attempt_run *a, struct weir_error *err)
 {
 	const char *heads[WEIR_OPERATORS_MAX * 2];
-	const uint32_t cnt = weir_recovery_heads(a->restored, heads, WEIR_ARRAY_CNT(heads));
+	struct weir_replan how = { .heads = heads };
+	int rc = adopt_max_parallelism(a, &how.max_parallelism, err);
 
-	if (cnt == 0 || ignores_in_flight(a))
+	if (rc != 0)
+		return rc;
+	how.head_cnt = weir_recovery_heads(a->restored, heads, WEIR_ARRAY_CNT(heads));
+	if (how.head_cnt > 0 && ignores_in_flight(a))
+		how.head_cnt = 0;
+	if (how.head_cnt == 0 && how.max_parallelism == 0)
 		return 0;
-	if (weir_session_replan(a->session, heads, cnt) != 0)
+	if (weir_session_replan(a->session, &how) != 0)
 		return weir_fail(err, WEIR_ERR_CONFIG, "there is no plan for it");
 	a->plan = a->session->plan;
+	if (how.head_cnt == 0)
+		return 0;
 	a->recovery = weir_recovery_create(a->plan, a->restored, err);
 	return a->recovery == NULL ? err->code : 0;
 }
@@ -127,7 +158,7 @@ weir_attempt_find(struct weir_attempt_run *a, struct weir_error *err)
 		if (rc == WEIR_ERR_DATA)
 			rc = weir_stored_name_older(a->launch->restore, err);
 		if (rc == 0)
-			rc = find_in_flight(a, err);
+			rc = plan_for(a, err);
 		if (rc == 0)
 			rc = weir_restore_check(a->plan, a->restored, &options, err);
 		if (rc == 0)

@@ -192,7 +192,7 @@ placement_of(enum weir_cfg_placement policy)
 }
 
 static void
-make_plan(struct weir_session *s, const char *const *heads, uint32_t head_cnt)
+make_plan(struct weir_session *s, const struct weir_replan *how)
 {
 	const struct weir_config *cfg = &s->cfg;
 	struct weir_plan_operator operators[WEIR_OPERATORS_MAX];
@@ -204,6 +204,7 @@ make_plan(struct weir_session *s, const char *const *heads, uint32_t head_cnt)
 		.exclude_cnt = cfg->exclude.cnt,
 		.parallelism =
 			cfg->parallelism == WEIR_CONFIG_UNSET ? 0 : (uint32_t)cfg->parallelism,
+		.max_parallelism = how->max_parallelism,
 		.operators = operators,
 		.operator_cnt = plan_operators(cfg, operators),
 		.frame_bytes = (uint32_t)cfg->memory_frame_size,
@@ -214,12 +215,14 @@ make_plan(struct weir_session *s, const char *const *heads, uint32_t head_cnt)
 		.combiner = cfg->exchange_combiner == WEIR_CFG_COMBINER_AUTO,
 		.placement = placement_of(cfg->placement_policy),
 		.checkpoints = cfg->checkpoint_interval > 0,
-		.heads = heads,
-		.head_cnt = head_cnt,
+		.heads = how->heads,
+		.head_cnt = how->head_cnt,
 		.unaligned = cfg->checkpoint_interval > 0 && cfg->checkpoint_unaligned,
 	};
 	struct weir_error err = { 0 };
 
+	if (options.max_parallelism == 0 && cfg->max_parallelism != WEIR_CONFIG_UNSET)
+		options.max_parallelism = (uint32_t)cfg->max_parallelism;
 	s->plan = weir_plan_create(s->job, &s->topo, &options, &err);
 	if (s->plan == NULL)
 		add_plan_error(s, &err, NULL);
@@ -279,7 +282,7 @@ weir_session_open(struct weir_session *s, const struct weir_cli *cli, enum weir_
 	if (depth >= WEIR_SESSION_PLAN && s->build != NULL)
 		make_job(s);
 	if (s->job != NULL && s->cfg.error_cnt == 0 && s->code == 0)
-		make_plan(s, NULL, 0);
+		make_plan(s, &(struct weir_replan){ 0 });
 	return conclude(s);
 }
 
@@ -301,15 +304,15 @@ weir_session_open_text(struct weir_session *s, const char *job, const char *text
 	if (s->build != NULL && s->cfg.error_cnt == 0 && s->code == 0)
 		make_job(s);
 	if (s->job != NULL && s->cfg.error_cnt == 0 && s->code == 0)
-		make_plan(s, NULL, 0);
+		make_plan(s, &(struct weir_replan){ 0 });
 	return conclude(s);
 }
 
 int
-weir_session_replan(struct weir_session *s, const char *const *heads, uint32_t cnt)
+weir_session_replan(struct weir_session *s, const struct weir_replan *how)
 {
 	weir_plan_destroy(s->plan);
-	make_plan(s, heads, cnt);
+	make_plan(s, how);
 	return conclude(s);
 }
 

@@ -46,12 +46,15 @@ int weir_session_open(struct weir_session *s, const struct weir_cli *cli,
 /* The worker's way: the configuration's text, already checked by the supervisor. */
 int weir_session_open_text(struct weir_session *s, const char *job, const char *text, size_t len);
 
-/*
- * Once more the plan, with these operators as the first of their tasks: a checkpoint holds frames
- * in front of them. Returns 0, or an exit code after the errors were printed.
- */
-WEIR_MUST_USE int weir_session_replan(struct weir_session *s, const char *const *heads,
-				      uint32_t cnt);
+/* What a checkpoint wants of the plan into which it is restored. */
+struct weir_replan {
+	const char *const *heads; /* operators that are the first of their task: frames in flight
+				     wait in front of them (R3) */
+	uint32_t head_cnt;
+	uint32_t max_parallelism; /* R4; 0: as configured */
+};
+/* Once more the plan. Returns 0, or an exit code after the errors were printed. */
+WEIR_MUST_USE int weir_session_replan(struct weir_session *s, const struct weir_replan *how);
 
 void weir_session_close(struct weir_session *s);
 

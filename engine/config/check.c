@@ -92,6 +92,22 @@ check_hook(struct weir_config *cfg)
 				      "colon and a command");
 }
 
+/* R4 */
+static void
+check_max_parallelism(struct weir_config *cfg)
+{
+	const uint64_t max = cfg->max_parallelism;
+	uint64_t next = 2;
+
+	if (max == WEIR_CONFIG_UNSET || (max & (max - 1)) == 0)
+		return;
+	while (next < max)
+		next *= 2;
+	weir_config_error_key(cfg, WEIR_KEY_max_parallelism, NULL,
+			      "%llu is no power of two; the next is %llu", (unsigned long long)max,
+			      (unsigned long long)next);
+}
+
 static void
 check_placement(struct weir_config *cfg)
 {
@@ -104,6 +120,7 @@ check_placement(struct weir_config *cfg)
 static void
 check_keys(struct weir_config *cfg)
 {
+	check_max_parallelism(cfg);
 	check_hook(cfg);
 	check_placement(cfg);
 	check_job_name(cfg);

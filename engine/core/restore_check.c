@@ -335,7 +335,7 @@ weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
 		weir_error_append(
 			err, WEIR_ERR_DATA,
 			"max-parallelism is %u in the checkpoint and %u now: it is fixed for the "
-			"life of the state",
+			"life of the state; unset, the job takes the checkpoint's",
 			m->max_parallelism, plan->max_parallelism);
 	for (uint32_t i = 0; i < m->operator_cnt; i++) {
 		const struct weir_manifest_operator *mo = &m->operators[i];

@@ -234,19 +234,29 @@ make_tasks(struct weir_plan *plan, struct weir_error *err)
 	return 0;
 }
 
-static void
-choose_max_parallelism(struct weir_plan *plan)
+static int
+choose_max_parallelism(struct weir_plan *plan, struct weir_error *err)
 {
-	uint32_t most = 1;
+	const uint32_t given = plan->options.max_parallelism;
+	uint32_t least = 1;
 
-	for (uint32_t o = 0; o < plan->op_cnt; o++)
-		if (plan->op[o].parallelism > most)
-			most = plan->op[o].parallelism;
+	for (uint32_t o = 0; o < plan->op_cnt; o++) {
+		const uint32_t p = plan->op[o].parallelism;
+
+		if (given > 0 && p > given)
+			return weir_fail(err, WEIR_ERR_CONFIG,
+					 "operator '%s': parallelism %u is more than "
+					 "max-parallelism, which is %u",
+					 plan->op[o].id, p, given);
+		if (p + (p + 1) / 2 > least)
+			least = p + (p + 1) / 2;
+	}
 	/* R4: 1.5 times the parallelism, rounded up to a power of two, within 128..32768. */
-	plan->max_parallelism_log2 = 7;
-	while ((1u << plan->max_parallelism_log2) < most + (most + 1) / 2)
+	plan->max_parallelism_log2 = given > 0 ? 1 : 7;
+	while ((1u << plan->max_parallelism_log2) < (given > 0 ? given : least))
 		plan->max_parallelism_log2++;
 	plan->max_parallelism = 1u << plan->max_parallelism_log2;
+	return 0;
 }
 
 static void
@@ -299,8 +309,9 @@ shape(struct weir_plan *plan, struct weir_error *err)
 	job_edges = plan->edge_cnt;
 	for (uint32_t e = 0; plan->options.combiner && e < job_edges; e++)
 		add_combiner(plan, e);
-	choose_max_parallelism(plan);
-	rc = make_tasks(plan, err);
+	rc = choose_max_parallelism(plan, err);
+	if (rc == 0)
+		rc = make_tasks(plan, err);
 	if (rc != 0)
 		return rc;
 	number_channels(plan);

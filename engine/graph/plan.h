@@ -45,7 +45,8 @@ struct weir_plan_options {
 	uint32_t cpu_cnt;
 	const uint32_t *exclude; /* CPUs never chosen */
 	uint32_t exclude_cnt;
-	uint32_t parallelism; /* 0: number of cores */
+	uint32_t parallelism;	  /* 0: number of cores */
+	uint32_t max_parallelism; /* R4: a power of two; 0: chosen by the parallelism */
 	const struct weir_plan_operator *operators;
 	uint32_t operator_cnt;
 	uint32_t frame_bytes; /* a multiple of 4096 */

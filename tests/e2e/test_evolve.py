@@ -190,11 +190,37 @@ def in_flight(want):
           "frames in flight" in run.err, run.err)
 
 
-def max_parallelism(state):
-    """Key groups are fixed for the life of the state."""
-    run = state.restore(BASE, parallelism=120)
+def key_groups(path):
+    return inspect(path).get("max_parallelism")
+
+
+def max_parallelism(state, want):
+    """Key groups are fixed for the life of the state (R4); a job that says nothing takes the state's."""
+    many = {"parallelism": 1, "operators__check__parallelism": 90}
+    check(f"{state.what}: it has 128 key groups", key_groups(state.path) == 128)
+    goes_on(state, BASE, want, **many, **chk())
+    run = state.restore(BASE, **many, max_parallelism=256)
     check(f"{state.what}: another max-parallelism is refused", run.code == 65 and
           "max-parallelism" in run.err and "128" in run.err and "256" in run.err, run.story())
+    run = state.restore(BASE, parallelism=1, operators__check__parallelism=130)
+    check(f"{state.what}: a parallelism above it is refused", run.code == 65 and
+          "max-parallelism" in run.err and "'check'" in run.err and "130" in run.err, run.story())
+
+
+def few_key_groups(want):
+    """What was set once holds for those that do not set it."""
+    state = State("16 key groups", "--native", {"max_parallelism": 16})
+    if state.path is None:
+        return
+    check("16 key groups: it has 16", key_groups(state.path) == 16)
+    goes_on(state, BASE, want)
+    goes_on(state, BASE, want, max_parallelism=16)
+    on = chk()
+    goes_on(state, BASE, want, parallelism=7, **on)
+    check("16 key groups: its checkpoints too", key_groups(state.newest(on)) == 16)
+    run = state.restore(BASE, max_parallelism=128)
+    check("16 key groups: 128 are refused", run.code == 65 and "is 16 in the checkpoint and 128 now" in run.err,
+          run.story())
 
 
 def main():
@@ -207,9 +233,10 @@ def main():
     for state in (State("canonical", "--canonical"), State("native", "--native"), State("checkpoint", None)):
         versions(state, want)
         more_sources(state, want)
-        max_parallelism(state)
+        max_parallelism(state, want)
         at_the_end(state, want)
     in_flight(want)
+    few_key_groups(want)
     e2e.conclude()
 
 

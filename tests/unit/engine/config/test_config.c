@@ -242,6 +242,14 @@ Test(config, near_nic_says_what_it_lacks)
 		      "weir.yaml:1:19: error: placement.policy: near-nic needs a network card");
 }
 
+Test(config, max_parallelism_is_a_power_of_two) /* R4 */
+{
+	EXPECT_ERRORS("max-parallelism: 100\n",
+		      "weir.yaml:1:18: error: max-parallelism: 100 is no power of two; the next "
+		      "is 128");
+	EXPECT_ERRORS("max-parallelism: 1\n", "weir.yaml:1:18: error: max-parallelism: ");
+}
+
 Test(config, keys_against_each_other)
 {
 	EXPECT_ERRORS("job.out-of-order-group: 1906\njob.name: ../x\nrestart.max-backoff: 1ms\n",
