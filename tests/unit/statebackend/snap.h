@@ -91,6 +91,18 @@ snap_finish(struct snap_rig *r)
 	return state;
 }
 
+/* A whole snapshot of a state that nothing changes meanwhile, slice pages at a time. */
+static inline void
+snap_write(struct snap_rig *r, struct weir_kstate *st, uint32_t slice)
+{
+	snap_begin(r);
+	weir_kstate_freeze(st, r->w);
+	while (!weir_kstate_slice(st, slice))
+		(void)snap_turn(r);
+	weir_snap_writer_seal(r->w);
+	cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+}
+
 /* Load all state segments that the writer names into st. */
 static inline void
 snap_load(struct snap_rig *r, struct weir_kstate *st)

@@ -4,17 +4,7 @@
  */
 
 #include "statebackend/snapshot/canonical.h"
-#include "tests/unit/statebackend/snap.h"
-#include "tests/unit/statebackend/world.h"
-
-static const struct weir_kstate_spec NUMBERS = {
-	.name = "numbers",
-	.operator_idx = 3,
-	.key_kind = WEIR_KEY_FIXED,
-	.key_bytes = 8,
-	.value_bytes = 8,
-	.hash_last = UINT64_MAX,
-};
+#include "tests/unit/statebackend/there_and_back.h"
 
 static uint32_t sort_groups;
 
@@ -76,22 +66,6 @@ written_is(struct snap_rig *r, const struct weir_kstate_spec *spec, const struct
 	}
 	cr_assert_eq(at, n, "%u of %u", at, n);
 	free(want);
-}
-
-static void
-restored_is(struct snap_rig *r, const struct weir_kstate_spec *spec, struct model *m)
-{
-	struct weir_error err;
-	void *region;
-	struct weir_backend *be = world_backend(&region, 48u << 20);
-	struct weir_kstate *st = weir_kstate_open(be, spec, &err);
-	int differs;
-
-	cr_assert_not_null(st);
-	snap_load(r, st);
-	differs = model_differs(m, st, spec->hash_first, spec->hash_last);
-	cr_assert_eq(differs, 0, "after restore: check %d failed", differs);
-	free(region);
 }
 
 struct plan {
@@ -191,23 +165,7 @@ Test(canonical, long_fixed_keys_and_grouped_ones)
 
 Test(canonical, an_empty_state_leaves_a_segment)
 {
-	struct snap_rig *r = snap_rig_create(65536, 3, 5);
-	struct world w;
-	uint32_t cnt;
-	uint64_t bytes;
-
-	r->key_groups = 128;
-	world_init(&w, &NUMBERS, 4u << 20, 1);
-	snap_begin(r);
-	weir_kstate_freeze(w.st, r->w);
-	cr_assert(weir_kstate_slice(w.st, 1000));
-	weir_snap_writer_seal(r->w);
-	cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
-	cr_assert_eq(weir_snap_writer_segments(r->w, &cnt, &bytes)[0].entry_cnt, 0);
-	cr_assert_eq(cnt, 1);
-	restored_is(r, &NUMBERS, &w.m);
-	world_fini(&w);
-	snap_rig_destroy(r);
+	empty_state_leaves_a_segment(128);
 }
 
 /* Of two subtasks, into three: each takes what is in its range. */
@@ -398,12 +356,7 @@ Test(canonical, refuses_another_shape)
 	r->key_groups = 128;
 	world_init(&w, &NUMBERS, 8u << 20, 1);
 	world_step(&w);
-	snap_begin(r);
-	weir_kstate_freeze(w.st, r->w);
-	while (!weir_kstate_slice(w.st, 100))
-		(void)snap_turn(r);
-	weir_snap_writer_seal(r->w);
-	cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+	snap_write(r, w.st, 100);
 	other.key_bytes = 4;
 	world_init(&w2, &other, 8u << 20, 1);
 	seg = weir_snap_writer_segments(r->w, &cnt, &bytes)[0];

@@ -1,123 +1,37 @@
 /* Canonical segments: the verifier accepts what the writer wrote, and refuses every change of it.
  */
 
-#include "statebackend/verify/verify.h"
-
 #include "engine/base/crc32c.h"
-#include "tests/unit/statebackend/snap.h"
-#include "tests/unit/statebackend/world.h"
-
-static const struct weir_verify_id ID = { .job_hash = 77, .attempt = 1, .checkpoint = 1 };
-
-static const struct weir_kstate_spec NUMBERS = {
-	.name = "numbers",
-	.operator_idx = 3,
-	.subtask = 1,
-	.key_kind = WEIR_KEY_FIXED,
-	.key_bytes = 8,
-	.value_bytes = 8,
-	.hash_last = UINT64_MAX,
-};
-
-static struct snap_rig *
-written(const struct weir_kstate_spec *spec, uint64_t key_cnt, int64_t ns_cnt, uint32_t steps,
-	uint64_t *entries)
-{
-	struct snap_rig *r = snap_rig_create(65536, 3, 4);
-	struct world w;
-
-	r->key_groups = 128;
-	world_init(&w, spec, 64u << 20, 5);
-	w.key_cnt = key_cnt;
-	w.ns_cnt = ns_cnt;
-	for (uint32_t i = 0; i < steps; i++)
-		world_step(&w);
-	snap_begin(r);
-	weir_kstate_freeze(w.st, r->w);
-	while (!weir_kstate_slice(w.st, 4))
-		(void)snap_turn(r);
-	weir_snap_writer_seal(r->w);
-	cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
-	*entries = w.m.alive;
-	world_fini(&w);
-	return r;
-}
-
-/* The file, and the order from segment to segment. */
-static int
-verify(struct snap_rig *r, uint64_t len, struct weir_verify_sum *sum, struct weir_error *err)
-{
-	struct weir_verify_last *last = calloc(1, sizeof(*last));
-	struct weir_verify_sum again = { 0 };
-	const uint8_t *file = fake_find(&r->io, r->path)->bytes;
-	uint32_t cnt;
-	uint64_t bytes;
-	const struct weir_segment *segs = weir_snap_writer_segments(r->w, &cnt, &bytes);
-	int rc;
-
-	memset(sum, 0, sizeof(*sum));
-	rc = weir_verify_file(file, len, &ID, segs, cnt, sum, err);
-	for (uint32_t i = 0; rc == 0 && i < cnt; i++)
-		rc = weir_verify_segment(&segs[i], file + segs[i].offset, last, &again, err);
-	free(last);
-	return rc;
-}
-
-static void
-accepts(struct weir_kstate_spec spec, uint64_t key_cnt, int64_t ns_cnt, uint32_t steps)
-{
-	struct weir_verify_sum sum;
-	struct weir_error err;
-	uint64_t entries;
-	struct snap_rig *r = written(&spec, key_cnt, ns_cnt, steps, &entries);
-
-	cr_assert_eq(verify(r, fake_find(&r->io, r->path)->len, &sum, &err), 0, "%s", err.text);
-	cr_assert_eq(sum.entries, entries);
-	snap_rig_destroy(r);
-}
+#include "tests/unit/statebackend/verify/verified.h"
 
 Test(verify_canonical, accepts_every_kind_of_state)
 {
 	struct weir_kstate_spec spec = NUMBERS;
 
-	accepts(spec, 100, 1, 20);
-	accepts(spec, 60000, 1, 200);
-	accepts(spec, 3000, 50, 200);
+	accepts(spec, 128, 100, 1, 20);
+	accepts(spec, 128, 60000, 1, 200);
+	accepts(spec, 128, 3000, 50, 200);
 	spec.hash_first = 3 * (1ull << 61);
 	spec.hash_last = 5 * (1ull << 61) - 1;
-	accepts(spec, 60000, 1, 100);
+	accepts(spec, 128, 60000, 1, 100);
 	spec = NUMBERS;
 	spec.key_bytes = 3;
 	spec.value_bytes = 5;
-	accepts(spec, 30000, 1, 100);
+	accepts(spec, 128, 30000, 1, 100);
 	spec.key_bytes = 30;
-	accepts(spec, 30000, 1, 100);
+	accepts(spec, 128, 30000, 1, 100);
 	spec.key_bytes = 8;
 	spec.grouped = true;
-	accepts(spec, 30000, 1, 100);
+	accepts(spec, 128, 30000, 1, 100);
 	spec = NUMBERS;
 	spec.key_kind = WEIR_KEY_BYTES;
 	spec.key_bytes = 0;
-	accepts(spec, 30000, 2, 100);
+	accepts(spec, 128, 30000, 2, 100);
 }
 
 Test(verify_canonical, refuses_every_flipped_byte)
 {
-	struct weir_verify_sum sum;
-	struct weir_error err;
-	uint64_t entries;
-	struct snap_rig *r = written(&NUMBERS, 30, 3, 10, &entries);
-	struct fake_file *f = fake_find(&r->io, r->path);
-
-	cr_assert_eq(verify(r, f->len, &sum, &err), 0, "%s", err.text);
-	for (uint64_t i = 0; i < f->len; i++) {
-		f->bytes[i] ^= (uint8_t)(1u << i % 8);
-		cr_assert_eq(verify(r, f->len, &sum, &err), WEIR_ERR_DATA, "byte %u", (unsigned)i);
-		f->bytes[i] ^= (uint8_t)(1u << i % 8);
-	}
-	for (uint64_t len = 0; len < f->len; len++)
-		cr_assert_eq(verify(r, len, &sum, &err), WEIR_ERR_DATA);
-	snap_rig_destroy(r);
+	refuses_flipped_bytes_and_short_files(128);
 }
 
 /* Behind a checksum that fits: everything but the value of an entry, and the namespace of a run, is
@@ -128,7 +42,7 @@ finds_all_but_values(struct weir_kstate_spec spec)
 	struct weir_verify_sum sum;
 	struct weir_error err;
 	uint64_t entries, passed = 0, loaded = 0, tried = 0;
-	struct snap_rig *r = written(&spec, 300, 2, 10, &entries);
+	struct snap_rig *r = written(&spec, 128, 300, 2, 10, &entries);
 	struct fake_file *f = fake_find(&r->io, r->path);
 	struct weir_segment *seg = &r->segs[0];
 	void *region;
@@ -178,7 +92,7 @@ Test(verify_canonical, finds_segments_out_of_order)
 	struct weir_verify_sum sum = { 0 };
 	struct weir_error err;
 	uint64_t entries;
-	struct snap_rig *r = written(&NUMBERS, 60000, 1, 200, &entries);
+	struct snap_rig *r = written(&NUMBERS, 128, 60000, 1, 200, &entries);
 	const uint8_t *file = fake_find(&r->io, r->path)->bytes;
 
 	cr_assert_eq(weir_verify_segment(&r->segs[0], file + r->segs[0].offset, last, &sum, &err),
