@@ -8,6 +8,7 @@ import cdraw
 import cdraw_small
 import cscn
 import csmall
+import program
 
 
 class Scenario:
@@ -68,28 +69,9 @@ def check_one(path, s):
     return bad
 
 
-def check(paths):
-    passed = failed = 0
-    for path in paths:
-        for s in read(path):
-            bad = check_one(path, s)
-            print('\n'.join(bad), end='\n' if bad else '')
-            passed, failed = passed + (not bad), failed + bool(bad)
-    print(f'{passed} passed, {failed} failed, 0 skipped')
-    return failed == 0
-
-
-def main(argv):
-    if len(argv) >= 3 and argv[1] == 'check':
-        return 0 if check(argv[2:]) else 1
-    if len(argv) in (4, 5) and argv[1] == 'random':
-        out = open(argv[4], 'w', encoding='utf-8') if len(argv) == 5 else sys.stdout
-        for seed in range(int(argv[2]), int(argv[2]) + int(argv[3])):
-            out.write((cdraw_small if seed % 10 == 0 else cdraw).scenario(seed))
-        return 0
-    print(__doc__, file=sys.stderr)
-    return 64
+def draw_one(seed):
+    return (cdraw_small if seed % 10 == 0 else cdraw).scenario(seed)
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv))
+    sys.exit(program.main(sys.argv, __doc__, read, check_one, draw_one))
