@@ -28,8 +28,6 @@ struct mark {
 	uint64_t key, seq;
 };
 
-CONNECTOR(first, numbered_enumerate);
-
 /* ---- what a subtask has to say ---- */
 
 /* A batch of lines under way. */

@@ -39,19 +39,7 @@ enum version {
 	BESIDE,
 };
 
-static int
-second_enumerate(const struct weir_params *params, uint32_t parallelism, struct weir_splits *splits)
-{
-	(void)parallelism;
-	return enumerate_from(params, SECOND, splits);
-}
-
-CONNECTOR(first, numbered_enumerate);
-CONNECTOR(second, second_enumerate);
-
 /* ---- operators ---- */
-
-static const struct weir_operator tag_op = { .name = "tag", .reads = ALL, .process = pass };
 
 /* The value of each row's key counts its rows; flags where that is not the row's number. */
 static int

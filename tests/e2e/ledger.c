@@ -14,94 +14,17 @@
  *
  * Settings: job.events, the rows.
  */
-#include <weir/weir.h>
+#include "tests/e2e/numbered.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEY, SEQ };
-enum { SPLITS = 8 };
 enum { ATTEMPT, NUMBER }; /* words */
-
-WEIR_TYPE(numbered, WEIR_U64("key"), WEIR_U64("seq"));
-
-/* ---- source ---- */
-
-struct reader {
-	uint64_t split, at, end;
-};
-
-static int
-enumerate(const struct weir_params *params, uint32_t parallelism, struct weir_splits *splits)
-{
-	(void)parallelism;
-	for (uint64_t s = 0; s < SPLITS; s++) {
-		const struct weir_split split = {
-			.name = "numbers",
-			.end = weir_param_u64(params, "events", 100000) / SPLITS,
-			.hold_ns = WEIR_TIME_END,
-			.word = { s },
-		};
-
-		if (weir_splits_add(splits, &split) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int
-reader_open(struct weir_reader_ctx *ctx, void *reader, const struct weir_split *split,
-	    const struct weir_position *position)
-{
-	struct reader *r = reader;
-
-	(void)ctx;
-	*r = (struct reader){ split->word[0], position->word[0], split->end };
-	return 0;
-}
-
-static int
-reader_read(struct weir_reader_ctx *ctx, void *reader, struct weir_read *b)
-{
-	struct reader *r = reader;
-
-	(void)ctx;
-	for (; b->rows < b->cap && r->at < r->end; b->rows++, r->at++) {
-		((uint64_t *)b->col[KEY])[b->rows] = r->split + SPLITS * (r->at % 50);
-		((uint64_t *)b->col[SEQ])[b->rows] = r->at / 50;
-	}
-	b->bytes = b->rows;
-	b->end = r->at == r->end;
-	return 0;
-}
-
-static void
-reader_position(const void *reader, struct weir_position *position)
-{
-	position->word[0] = ((const struct reader *)reader)->at;
-}
-
-static void
-reader_close(void *reader)
-{
-	(void)reader;
-}
-
-static const struct weir_connector numbers = { .name = "numbers",
-					       .type = &numbered,
-					       .reader_bytes = sizeof(struct reader),
-					       .enumerate = enumerate,
-					       .open = reader_open,
-					       .read = reader_read,
-					       .position = reader_position,
-					       .close = reader_close };
 
 /* ---- sink ---- */
 
@@ -345,6 +268,6 @@ int
 weir_job(struct weir_job *job, const struct weir_params *params)
 {
 	(void)params;
-	weir_sink_to(weir_key_by(weir_source(job, "source", &numbers), KEY), "ledger", &ledger);
+	weir_sink_to(weir_key_by(weir_source(job, "source", &first), KEY), "ledger", &ledger);
 	return 0;
 }

@@ -119,6 +119,17 @@ reader_close(void *reader)
 						  .position = reader_position,                     \
 						  .close = reader_close }
 
+static inline int
+second_enumerate(const struct weir_params *params, uint32_t parallelism, struct weir_splits *splits)
+{
+	(void)parallelism;
+	return enumerate_from(params, SECOND, splits);
+}
+
+/* Two sources: their keys are not each other's. */
+CONNECTOR(first, numbered_enumerate);
+CONNECTOR(second, second_enumerate);
+
 #define ALL (1u << KEY | 1u << SEQ | 1u << TIME | 1u << TEXT | 1u << FLAG)
 
 static inline int
@@ -128,9 +139,11 @@ pass(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out
 	return weir_out_pass(out, in);
 }
 
+static const struct weir_operator tag_op = { .name = "tag", .reads = ALL, .process = pass };
+
 /* ---- text ---- */
 
-static uint32_t
+static inline uint32_t
 format_row(const struct weir_batch *in, uint32_t from, char *text, size_t cap, size_t *bytes)
 {
 	size_t at = 0;

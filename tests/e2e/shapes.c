@@ -19,21 +19,7 @@
  */
 #include "tests/e2e/numbered.h"
 
-/* ---- source ---- */
-
-static int
-second_enumerate(const struct weir_params *params, uint32_t parallelism, struct weir_splits *splits)
-{
-	(void)parallelism;
-	return enumerate_from(params, SECOND, splits);
-}
-
-CONNECTOR(first, numbered_enumerate);
-CONNECTOR(second, second_enumerate);
-
 /* ---- operators ---- */
-
-static const struct weir_operator tag_op = { .name = "tag", .reads = ALL, .process = pass };
 
 /* Rows of a key come in their order: flag says where they did not. */
 static int

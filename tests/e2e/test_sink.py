@@ -24,7 +24,7 @@ from e2e import check, finished, wait_until
 
 LEDGER = os.path.abspath(sys.argv[2])
 EVENTS = 40000
-SPLITS = 8
+SPLITS = 12  # as tests/e2e/numbered.h
 MODES = {"aligned": {},
          "aligned-timeout": {"checkpoint__unaligned": "true", "checkpoint__aligned_timeout": "10ms"},
          "unaligned": {"checkpoint__unaligned": "true"},
