@@ -75,8 +75,6 @@ Test(master_hooks, splits_that_are_handed_out_meanwhile_come_behind_the_barrier)
 
 	for (uint64_t seed = 1; seed <= 10; seed++) {
 		struct fake f = { .rounds = 20 };
-		struct weir_error err = { 0 };
-		uint32_t seen = 0;
 
 		world_create(&w, &(struct world_options){ .seed = seed,
 							  .splits = 2000,
@@ -85,13 +83,7 @@ Test(master_hooks, splits_that_are_handed_out_meanwhile_come_behind_the_barrier)
 							  .tune = with_hook,
 							  .arg = &f });
 		world_begin(&w);
-		while (world_run(&w, 1, &err) == WEIR_END_NOT_YET) {
-			if (w.done_cnt == seen)
-				continue;
-			seen = w.done_cnt;
-			checked += strcmp(w.done[seen - 1].status, "completed") == 0;
-			world_check_splits(&w);
-		}
+		checked += world_run_checking_splits(&w);
 		world_check_output(&w);
 		world_destroy(&w);
 	}

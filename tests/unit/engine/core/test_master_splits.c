@@ -13,9 +13,6 @@ Test(master_splits, every_split_is_on_one_side_of_the_cut)
 	uint32_t checked = 0;
 
 	for (uint64_t seed = 1; seed <= 20; seed++) {
-		struct weir_error err = { 0 };
-		uint32_t seen = 0;
-
 		world_create(&w,
 			     &(struct world_options){ .seed = seed,
 						      .splits = 500,
@@ -23,13 +20,7 @@ Test(master_splits, every_split_is_on_one_side_of_the_cut)
 						      .interval_ns = 1000000,
 						      .max_concurrent = 1 + (uint32_t)(seed % 3) });
 		world_begin(&w);
-		while (world_run(&w, 1, &err) == WEIR_END_NOT_YET) {
-			if (w.done_cnt == seen)
-				continue;
-			seen = w.done_cnt;
-			checked += strcmp(w.done[seen - 1].status, "completed") == 0;
-			world_check_splits(&w);
-		}
+		checked += world_run_checking_splits(&w);
 		world_check_output(&w);
 		world_destroy(&w);
 	}

@@ -99,6 +99,9 @@ void world_sweep(struct world *w);
 /* The newest checkpoint: what its enumerator handed out is what its subtasks name (K14). */
 void world_check_splits(struct world *w);
 
+/* The same after each checkpoint until the attempt has ended. How many completed. */
+uint32_t world_run_checking_splits(struct world *w);
+
 /* The job has finished: all lines are there, once. */
 void world_check_output(struct world *w);
 

@@ -181,6 +181,22 @@ world_check_splits(struct world *w)
 	world_free_own(&look);
 }
 
+uint32_t
+world_run_checking_splits(struct world *w)
+{
+	struct weir_error err = { 0 };
+	uint32_t seen = 0, completed = 0;
+
+	while (world_run(w, 1, &err) == WEIR_END_NOT_YET) {
+		if (w->done_cnt == seen)
+			continue;
+		seen = w->done_cnt;
+		completed += strcmp(w->done[seen - 1].status, "completed") == 0;
+		world_check_splits(w);
+	}
+	return completed;
+}
+
 static bool
 is_named(const struct world *look, const char *data_name)
 {
