@@ -478,30 +478,16 @@ weir_text_sink_done(struct weir_text_sink *s, struct weir_io_req *req)
 
 /* ---- the three ---- */
 
+/* What makes files of lines and standard output alike. */
+#define OF_LINES                                                                                   \
+	.reads = WEIR_ALL_COLUMNS, .transaction_bytes = sizeof(struct out_file), .ready = ready,   \
+	.begin = begin, .write = write_rows, .precommit = precommit, .step = step
+
 static const struct weir_sink_connector files_sink = {
-	.name = "files",
-	.reads = WEIR_ALL_COLUMNS,
-	.transaction_bytes = sizeof(struct out_file),
-	.ready = ready,
-	.begin = begin,
-	.write = write_rows,
-	.precommit = precommit,
-	.commit = commit,
-	.join = join,
-	.step = step,
+	.name = "files", OF_LINES, .commit = commit, .join = join
 };
 
-static const struct weir_sink_connector stdout_sink = {
-	.name = "stdout",
-	.reads = WEIR_ALL_COLUMNS,
-	.transaction_bytes = sizeof(struct out_file),
-	.ready = ready,
-	.begin = begin,
-	.write = write_rows,
-	.precommit = precommit,
-	.step = step,
-	.idle = idle,
-};
+static const struct weir_sink_connector stdout_sink = { .name = "stdout", OF_LINES, .idle = idle };
 
 static int
 null_transaction(struct weir_operator_ctx *ctx, struct weir_transaction *t)
