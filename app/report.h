@@ -56,7 +56,7 @@ void weir_report_attempt_over(struct weir_report *r, uint64_t newest_id, const c
 void weir_report_statistics(struct weir_report *r, json_t *parts);
 void weir_report_warning(struct weir_report *r, const char *text);
 
-/* The object as jobs.md describes it; the caller's. */
+/* What --report writes; the caller's. */
 json_t *weir_report_json(const struct weir_report *r, const struct weir_report_end *end);
 
 #endif /* WEIR_APP_REPORT_H */

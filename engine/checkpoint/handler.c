@@ -404,15 +404,3 @@ weir_handler_look(const struct weir_handler *h, struct weir_handler_view *view)
 		view->missing_cnt = t->target_cnt - t->counted_cnt;
 	}
 }
-
-bool
-weir_handler_waits_for(const struct weir_handler *h, uint32_t channel)
-{
-	const struct input *in = &h->inputs[channel];
-
-	if (in->ended)
-		return false;
-	if (h->mode == WEIR_HANDLER_AT_LEAST_ONCE)
-		return weir_tracker_waits_for(h, channel);
-	return h->align.state != ALIGN_IDLE && in->state == INPUT_MISSING;
-}

@@ -179,7 +179,4 @@ struct weir_handler_view {
 };
 void weir_handler_look(const struct weir_handler *handler, struct weir_handler_view *view);
 
-/* Does the newest pending id still wait for this channel? For reports of stuck barriers. */
-bool weir_handler_waits_for(const struct weir_handler *handler, uint32_t channel);
-
 #endif /* WEIR_ENGINE_CHECKPOINT_HANDLER_H */

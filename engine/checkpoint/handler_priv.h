@@ -125,6 +125,5 @@ void weir_align_close(struct weir_handler *h);
 /* tracker.c */
 void weir_tracker_step(struct weir_handler *h, const struct weir_handler_event *event);
 void weir_tracker_end(struct weir_handler *h, uint32_t channel);
-bool weir_tracker_waits_for(const struct weir_handler *h, uint32_t channel);
 
 #endif /* WEIR_ENGINE_CHECKPOINT_HANDLER_PRIV_H */

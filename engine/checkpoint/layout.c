@@ -111,12 +111,6 @@ weir_layout_counters(struct weir_path *buf, const char *job_dir, struct weir_err
 }
 
 int
-weir_layout_run(struct weir_path *buf, const char *job_dir, struct weir_error *err)
-{
-	return format_path(buf, err, "%s/run", job_dir);
-}
-
-int
 weir_layout_lock(struct weir_path *buf, const char *job_dir, struct weir_error *err)
 {
 	return format_path(buf, err, "%s/lock", job_dir);

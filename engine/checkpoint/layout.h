@@ -67,11 +67,9 @@ WEIR_MUST_USE int weir_layout_history(struct weir_path *buf, const char *job_dir
 				      struct weir_error *err);
 WEIR_MUST_USE int weir_layout_history_tmp(struct weir_path *buf, const char *job_dir,
 					  struct weir_error *err);
-/* "<job_dir>/counters", "<job_dir>/run", "<job_dir>/lock" */
+/* "<job_dir>/counters", "<job_dir>/lock" */
 WEIR_MUST_USE int weir_layout_counters(struct weir_path *buf, const char *job_dir,
 				       struct weir_error *err);
-WEIR_MUST_USE int weir_layout_run(struct weir_path *buf, const char *job_dir,
-				  struct weir_error *err);
 WEIR_MUST_USE int weir_layout_lock(struct weir_path *buf, const char *job_dir,
 				   struct weir_error *err);
 

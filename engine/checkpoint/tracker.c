@@ -214,15 +214,3 @@ weir_tracker_end(struct weir_handler *h, uint32_t channel)
 		}
 	}
 }
-
-bool
-weir_tracker_waits_for(const struct weir_handler *h, uint32_t channel)
-{
-	const struct tracker *t = &h->tracker;
-	const struct tracked *newest;
-
-	if (t->cnt == 0)
-		return false;
-	newest = &t->ring[(t->head + t->cnt - 1) % WEIR_HANDLER_TRACKED_MAX];
-	return (newest->counted[channel / 64] >> (channel % 64) & 1u) == 0;
-}

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OUT_OF_ORDER_STEP 953u /* nexmark.md: positions of a group advance by it */
+#define OUT_OF_ORDER_STEP 953u /* the generator's positions of a group advance by it */
 
 static void
 derive_defaults(struct weir_config *cfg)

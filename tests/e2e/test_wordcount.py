@@ -17,7 +17,7 @@ words = e2e.reference("wordcount")
 
 
 def with_tools(path):
-    """What jobs.md's pipeline of ordinary tools counts in all files below path."""
+    """What a pipeline of ordinary tools counts in all files below path."""
     script = (
         "export LC_ALL=C; find -L \"$1\" -type f -exec cat {} + -exec echo ';' |"
         "tr -cs 'A-Za-z0-9\\200-\\377' '\\n' | tr A-Z a-z | grep -a . | sort | uniq -c"

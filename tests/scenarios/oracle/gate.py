@@ -1,4 +1,4 @@
-"""Channels of one task, and which item comes out next: NOTATION.md of the barrier scenarios, section Channels.
+"""Channels of one task, and which item comes out next: the notation of the barrier scenarios.
 
 Written from the notation alone; shares nothing with the engine's gate and handlers.
 """

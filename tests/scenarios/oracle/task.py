@@ -1,4 +1,4 @@
-"""One task: exactly-once handler, tracker, snapshot layer. Rules by the numbers of NOTATION.md."""
+"""One task: exactly-once handler, tracker, snapshot layer. Rules by the numbers of docs/checkpointing.md."""
 
 from collections import OrderedDict
 

@@ -1,5 +1,5 @@
-/* The generated events and the queries without state against the check values of docs/nexmark.md.
- */
+/* The generated events and the queries without state against check values that are
+ * fixed. */
 
 #include "jobs/nexmark/nexmark.h"
 #include "tests/unit/jobs/fake_job.h"
