@@ -268,10 +268,11 @@ weir_bench_main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "--side") == 0)
 		return bench_side_main(argc - 2, argv + 2);
-	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-		help(stdout);
-		return 0;
-	}
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--help") == 0) {
+			help(stdout);
+			return 0;
+		}
 	signal(SIGPIPE, SIG_IGN); /* a side that dies is seen by its exit code */
 	rc = parse(&request, argc, argv, &err);
 	if (rc == 0)

@@ -75,6 +75,7 @@ refused("bad count", 78, ["fused", "--set", "keys=010"], "keys=010")
 refused("bad choice", 78, ["exchange", "--set", "combiner=maybe"], "expects true|false")
 rc, out, err = weir("bench", "--help")
 check("help: on standard output", rc == 0 and "ring" in out and "combiner=true|false" in out, out)
+check("help: behind a bench, too", weir("bench", "ring", "--help") == (0, out, ""))
 
 bench("fused", "fused", "keys=1k", setup={"keys": 1000})
 if len(CPUS) < 2:
