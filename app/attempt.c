@@ -158,6 +158,7 @@ make_runtime(struct weir_attempt_run *a, struct weir_error *err)
 		.latency = cfg->job_latency,
 		.at_least_once = cfg->checkpoint_mode == WEIR_CFG_MODE_AT_LEAST_ONCE,
 		.linger_ns = cfg->exchange_linger,
+		.full_checkpoints = !cfg->checkpoint_incremental,
 		.sync_timeout_ns = cfg->checkpoint_sync_timeout,
 		.segment_max = WEIR_HOST_SEGMENTS_MAX,
 		.recovery = a->recovery,
@@ -225,7 +226,9 @@ make_master(struct weir_attempt_run *a)
 		.own_cnt = a->own_cnt,
 		.claimed = { .manifest = a->claimed,
 			     .path = a->launch->base,
-			     .data_dir = a->claimed_data.text },
+			     .data_dir = a->claimed_data.text,
+			     .beside = (const struct weir_manifest *const *)a->beside,
+			     .beside_cnt = a->beside_cnt },
 		.reserve_ids = reserve_ids,
 		.checkpoint_pending = checkpoint_done,
 		.checkpoint_done = checkpoint_done,
@@ -437,6 +440,9 @@ tear_down(struct weir_attempt_run *a, bool finished)
 	for (uint32_t i = 0; i < a->own_cnt; i++)
 		weir_manifest_destroy(a->own[i]);
 	free(a->own);
+	for (uint32_t i = 0; i < a->beside_cnt; i++)
+		weir_manifest_destroy(a->beside[i]);
+	free(a->beside);
 	if (a->restored != NULL)
 		weir_manifest_destroy(a->restored);
 	if (a->claimed != NULL)

@@ -33,6 +33,8 @@ struct weir_attempt_run {
 	struct weir_manifest
 		*claimed; /* S6: launch->base, which is this run's now; NULL: it is not */
 	struct weir_path claimed_data; /* where its data files lie */
+	struct weir_manifest **beside; /* other checkpoints in the claimed one's folder */
+	uint32_t beside_cnt;
 	bool checkpoints;
 	struct weir_path job_dir, data_dir;
 	uint64_t next_id;

@@ -116,6 +116,40 @@ left_out(void *arg, const char *text)
 	weir_worker_warning(a->link, "left out: %s", text);
 }
 
+/* Other checkpoints of the claimed one's folder that this run does not own: they may name files of
+ * it. One that cannot be read may, too: then nothing is claimed. */
+static int
+find_beside(struct weir_attempt_run *a, struct weir_error *err)
+{
+	struct weir_path dir;
+	struct weir_stored_ids ids;
+	int rc = 0;
+
+	if (weir_manifest_is_savepoint(a->claimed->kind))
+		return 0;
+	if (weir_layout_parent(&dir, a->launch->base, err) != 0 ||
+	    weir_stored_ids(dir.text, &ids, err) != 0)
+		return err->code;
+	a->beside = calloc(ids.cnt + 1, sizeof(*a->beside));
+	WEIR_ASSERT(a->beside != NULL);
+	for (uint32_t i = 0; i < ids.cnt && rc == 0; i++) {
+		struct weir_path chk;
+		struct weir_manifest *m = NULL;
+
+		if (ids.id[i] == a->claimed->checkpoint_id)
+			continue;
+		rc = weir_layout_checkpoint(&chk, dir.text, ids.id[i], err);
+		if (rc == 0)
+			rc = weir_stored_read(chk.text, &m, err);
+		if (rc == 0 && strcmp(m->run_id, a->launch->run_id) != 0)
+			a->beside[a->beside_cnt++] = m;
+		else
+			weir_manifest_destroy(m);
+	}
+	weir_stored_ids_free(&ids);
+	return rc;
+}
+
 /* S6: what the run was restored from belongs to it, until newer checkpoints replace it. */
 static void
 find_claimed(struct weir_attempt_run *a)
@@ -127,7 +161,8 @@ find_claimed(struct weir_attempt_run *a)
 	/* An earlier attempt may have deleted it. */
 	if (weir_stored_read(a->launch->base, &a->claimed, &err) != 0)
 		return;
-	if (weir_stored_data_dir(a->launch->base, a->claimed, &a->claimed_data, &err) == 0)
+	if (find_beside(a, &err) == 0 &&
+	    weir_stored_data_dir(a->launch->base, a->claimed, &a->claimed_data, &err) == 0)
 		return;
 	weir_manifest_destroy(a->claimed);
 	a->claimed = NULL;

@@ -76,6 +76,17 @@ segment_kind(uint32_t kind)
 	}
 }
 
+/* Of a segment of an earlier checkpoint's file: how many of its pages this one still uses. */
+static uint64_t
+live_pages(const struct weir_manifest_segment *ms)
+{
+	uint64_t cnt = 0;
+
+	for (uint32_t r = 0; r < ms->seg.page_cnt && ms->live.len > 0; r++)
+		cnt += weir_is_live(ms->live.bytes, r);
+	return cnt;
+}
+
 static json_t *
 segments_json(const struct weir_manifest *m, const struct weir_manifest_operator *op,
 	      const struct weir_manifest_subtask *sub)
@@ -91,6 +102,9 @@ segments_json(const struct weir_manifest *m, const struct weir_manifest_operator
 				  (json_int_t)seg->offset, "bytes", (json_int_t)seg->length, "used",
 				  (json_int_t)seg->used, "crc32c", (json_int_t)seg->crc);
 
+		if (sub->segments[i].stale || sub->segments[i].live.len > 0)
+			json_object_set_new(one, "live_pages",
+					    number(live_pages(&sub->segments[i])));
 		if (weir_segment_is_state(seg)) {
 			json_object_set_new(one, "state",
 					    json_string(op->states[seg->state_idx].name));

@@ -85,7 +85,7 @@ weir_checkpoint_verify_opstates(const struct weir_manifest *m,
 	uint64_t at = AT_ENTRIES, more = 0;
 	uint64_t i = 0;
 
-	if (seg->kind != WEIR_SEGMENT_BLOB)
+	if (seg->kind != WEIR_SEGMENT_BLOB || ms->stale)
 		return 0;
 	st = &op->opstates[seg->state_idx];
 	why = misfit_piece(st, seg, bytes + AT_PIECE);

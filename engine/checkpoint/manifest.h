@@ -66,6 +66,11 @@ struct weir_blob {
 struct weir_manifest_segment {
 	struct weir_segment seg;
 	uint32_t file_idx; /* index into the manifest's files */
+	/* Of an earlier checkpoint's file. stale: nothing of it counts, it is here to prove the
+	 * file. live, of a STATE: which of its records stand, as 64-bit words, record 0 the lowest
+	 * bit of the first; no bytes: all of them. */
+	bool stale;
+	struct weir_blob live;
 };
 
 /* A frame in flight, as it lay in memory, its header (engine/exchange/frame.h) included. */

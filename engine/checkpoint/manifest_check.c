@@ -211,6 +211,22 @@ check_segment_place(struct check *c, const struct weir_manifest_segment *ms)
 	return 0;
 }
 
+/* Which records of it count. */
+static int
+check_live(struct check *c, const struct weir_manifest_segment *ms)
+{
+	const uint32_t words = weir_live_words(ms->seg.page_cnt);
+
+	if (ms->live.len == 0)
+		return 0;
+	if (ms->seg.kind != WEIR_SEGMENT_STATE || ms->stale)
+		return bad(c, "tells records apart, but has none to choose from");
+	if (ms->live.len != words * sizeof(uint64_t))
+		return bad(c, "%zu bytes say which of %" PRIu32 " records stand", ms->live.len,
+			   ms->seg.page_cnt);
+	return 0;
+}
+
 static int
 check_segments(struct check *c, uint32_t operator_idx, uint32_t subtask)
 {
@@ -232,7 +248,8 @@ check_segments(struct check *c, uint32_t operator_idx, uint32_t subtask)
 				   op->state_cnt);
 		if (weir_segment_is_state(seg) && seg->hash_first > seg->hash_last)
 			return bad(c, "range of hashes is upside down");
-		if (check_segment_place(c, &sub->segments[i]) != 0)
+		if (check_segment_place(c, &sub->segments[i]) != 0 ||
+		    check_live(c, &sub->segments[i]) != 0)
 			return c->err->code;
 	}
 	return 0;

@@ -69,6 +69,8 @@ add(struct frames *f, const struct weir_manifest_frame *frames, uint32_t cnt)
 		seg = &f->sub->segments[fr->segment].seg;
 		if (seg->kind != WEIR_SEGMENT_CHANNEL)
 			return bad(f, fr->seq, "its segment holds no frames");
+		if (f->sub->segments[fr->segment].stale)
+			return bad(f, fr->seq, "its segment is an earlier checkpoint's");
 		if (fr->length < WEIR_MANIFEST_FRAME_MIN)
 			return bad(f, fr->seq, "it is shorter than a frame's header");
 		if (fr->offset < FRAME_ALIGN || fr->offset % FRAME_ALIGN != 0)

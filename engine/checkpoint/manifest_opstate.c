@@ -26,7 +26,7 @@ static bool
 has_piece(const struct weir_manifest_subtask *sub, uint32_t state)
 {
 	for (uint32_t i = 0; i < sub->segment_cnt; i++)
-		if (sub->segments[i].seg.kind == WEIR_SEGMENT_BLOB &&
+		if (sub->segments[i].seg.kind == WEIR_SEGMENT_BLOB && !sub->segments[i].stale &&
 		    sub->segments[i].seg.state_idx == state)
 			return true;
 	return false;

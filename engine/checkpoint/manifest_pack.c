@@ -38,6 +38,8 @@ pack_segments(struct weir_manifest_pool *pool, const struct weir_manifest_subtas
 		to[i].entry_cnt = seg->entry_cnt;
 		to[i].hash_first = seg->hash_first;
 		to[i].hash_last = seg->hash_last;
+		to[i].stale = sub->segments[i].stale;
+		to[i].live = blob(sub->segments[i].live);
 	}
 	return list;
 }

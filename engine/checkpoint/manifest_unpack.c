@@ -28,6 +28,8 @@ unpack_segments(struct weir_manifest_pool *pool, const Weir__Pb__Subtask *pb, ui
 		const Weir__Pb__Segment *from = pb->segments[i];
 
 		to[i].file_idx = from->file_idx;
+		to[i].stale = from->stale;
+		to[i].live = blob(from->live);
 		to[i].seg = (struct weir_segment){
 			.kind = from->kind,
 			.operator_idx = operator_idx,

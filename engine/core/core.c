@@ -25,13 +25,18 @@ begin(struct weir_core *core, uint64_t id)
 					     .checkpoint_id = id,
 					     .core = core->idx };
 	const struct weir_savepoint_order *order = weir_savepoint_orders_find(core->orders, id);
+	const bool is_savepoint = order != NULL && order->kind != WEIR_REQUEST_FULL;
 
 	weir_layout_data_name(core->file.name, &name);
 	snprintf(core->snap_path, sizeof(core->snap_path), "%s/%s",
-		 order != NULL ? order->dir : core->data_dir, core->file.name);
+		 is_savepoint ? order->dir : core->data_dir, core->file.name);
 	core->snap->begin(core->writer, core->snap_path, core->job_hash, core->attempt, id,
 			  core->idx);
-	if (order != NULL && order->key_groups > 0)
+	if (is_savepoint)
+		core->snap->scope(core->writer, WEIR_SNAP_ALONE);
+	else if (order != NULL || core->full)
+		core->snap->scope(core->writer, WEIR_SNAP_WHOLE);
+	if (is_savepoint && order->key_groups > 0)
 		core->snap->canonical(core->writer, order->key_groups);
 	core->snap_id = id;
 	core->snap_state = WEIR_CORE_SNAPSHOT_OPEN;
@@ -134,6 +139,9 @@ file_done(struct weir_core *core)
 	memcpy(core->segments, seg, cnt * sizeof(*seg));
 	core->file.segments = core->segments;
 	core->file.segment_cnt = cnt;
+	core->file.refs = core->snap->refs(core->writer, &core->file.ref_cnt);
+	if (core->backend != NULL)
+		weir_backend_stored(core->backend, core->snap_id, core->file.bytes);
 	core->file.checkpoint = core->snap_id;
 	core->file.core = core->idx;
 	core->snap_state = WEIR_CORE_SNAPSHOT_DONE;

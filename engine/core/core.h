@@ -29,6 +29,8 @@ struct weir_core_file {
 	uint32_t core;
 	const struct weir_segment *segments; /* a copy of the core's own */
 	uint32_t segment_cnt;
+	const struct weir_segment_ref *refs; /* the writer's: it begins no other file meanwhile */
+	uint32_t ref_cnt;
 	uint64_t bytes;
 	char name[WEIR_DATA_NAME_MAX]; /* in the data folder */
 };
@@ -71,6 +73,7 @@ struct weir_core {
 	uint64_t job_hash;
 	const char *data_dir; /* borrowed; NULL: no checkpoints, but savepoints */
 	const struct weir_savepoint_orders *orders;
+	bool full; /* checkpoints write everything (checkpoint.incremental: false) */
 	char snap_path[WEIR_PATH_MAX + WEIR_DATA_NAME_MAX + 1];
 	struct weir_core_file file;
 	struct weir_segment *segments; /* room for the copy */

@@ -110,6 +110,9 @@ struct weir_master_config {
 		const struct weir_manifest *manifest;
 		const char *path;
 		const char *data_dir;
+		/* Other checkpoints in its folder: not this run's, and what they name stays. */
+		const struct weir_manifest *const *beside;
+		uint32_t beside_cnt;
 	} claimed;
 
 	const struct weir_master_hook *hooks;

@@ -58,7 +58,6 @@ weir_master_checkpoint_new(struct weir_master *m, uint64_t id)
 	c->hooks = calloc(m->cfg.hook_cnt + 1, sizeof(*c->hooks));
 	c->opcoord = calloc(m->cfg.enumerator_cnt + 1, sizeof(*c->opcoord));
 	c->segments = calloc(cores, sizeof(*c->segments));
-	c->segment_cnt = calloc(cores, sizeof(*c->segment_cnt));
 	c->acks = calloc(m->cfg.rt->cfg.plan->subtask_cnt, sizeof(*c->acks));
 	WEIR_ASSERT(c->acks != NULL);
 	WEIR_ASSERT(c->file != NULL);
@@ -66,8 +65,9 @@ weir_master_checkpoint_new(struct weir_master *m, uint64_t id)
 	WEIR_ASSERT(c->hooks != NULL);
 	WEIR_ASSERT(c->file_told != NULL);
 	WEIR_ASSERT(c->segments != NULL);
-	WEIR_ASSERT(c->segment_cnt != NULL);
 	m->checkpoints = c;
+	if (c->kind == WEIR_REQUEST_FULL)
+		weir_master_order_full(m, id);
 	m->counts.triggered++;
 	return c;
 }
@@ -81,7 +81,7 @@ weir_master_checkpoint_free(struct weir_master *m, struct weir_master_checkpoint
 		at = &(*at)->next;
 	*at = c->next;
 	for (uint32_t k = 0; k < m->cfg.rt->cfg.plan->core_cnt; k++)
-		free(c->segments[k]);
+		weir_master_segments_free(c->segments[k]);
 	for (uint32_t i = 0; i < m->cfg.rt->cfg.plan->subtask_cnt; i++)
 		weir_master_ack_free(c->acks[i]);
 	for (uint32_t i = 0; i < m->cfg.enumerator_cnt; i++)
@@ -92,7 +92,6 @@ weir_master_checkpoint_free(struct weir_master *m, struct weir_master_checkpoint
 	free(c->hooks);
 	free(c->acks);
 	free(c->segments);
-	free(c->segment_cnt);
 	free(c->file);
 	free(c->file_told);
 	free(c);
@@ -154,7 +153,8 @@ weir_master_checkpoint_acked(struct weir_master *m, const struct weir_master_che
 {
 	struct weir_checkpoint_done done = describe(m, c);
 
-	done.bytes = done.full_bytes = c->bytes;
+	done.bytes = c->bytes;
+	done.full_bytes = c->full_bytes;
 	describe_phases(m, c, &done);
 	if (m->cfg.checkpoint_pending != NULL)
 		m->cfg.checkpoint_pending(m->cfg.arg, &done);
@@ -188,7 +188,8 @@ weir_master_checkpoint_over(struct weir_master *m, uint64_t id, enum weir_reason
 		      : weir_reason_counts(reason) ? "failed"
 						   : "aborted";
 	if (reason == WEIR_REASON_NONE) {
-		done.bytes = done.full_bytes = c->bytes;
+		done.bytes = c->bytes;
+		done.full_bytes = c->full_bytes;
 		describe_phases(m, c, &done);
 	} else {
 		done.reason = weir_reason_text(reason);

@@ -74,23 +74,71 @@ create_coordinator(struct weir_master *m)
 	m->coord = weir_coordinator_create(&cc);
 }
 
+/* Number of a stored file: one, however many checkpoints name it. */
+static uint64_t
+stored_file(struct weir_master *m, const struct weir_manifest_file *f, const char *dir)
+{
+	uint64_t number;
+
+	for (number = 0; number < m->file_cnt; number++)
+		if (m->file[number].dir == dir && strcmp(m->file[number].name, f->name) == 0)
+			return number;
+	number = weir_master_add_file(m, f->name, f->length);
+	m->file[number].dir = dir;
+	return number;
+}
+
+/* Does a checkpoint name it that is not this run's? */
+static bool
+is_others_too(const struct weir_master *m, const char *name)
+{
+	for (uint32_t i = 0; i < m->cfg.claimed.beside_cnt; i++) {
+		const struct weir_manifest *man = m->cfg.claimed.beside[i];
+
+		for (uint32_t f = 0; f < man->file_cnt; f++)
+			if (strcmp(man->files[f].name, name) == 0)
+				return true;
+	}
+	return false;
+}
+
+static void
+name_stored(struct weir_master *m, uint64_t id, const struct weir_part *parts, uint32_t cnt)
+{
+	uint64_t *files = calloc(cnt + 1, sizeof(*files));
+
+	WEIR_ASSERT(files != NULL);
+	for (uint32_t i = 0; i < cnt; i++)
+		files[i] = parts[i].file;
+	weir_master_names_add(m, id, files, cnt);
+	free(files);
+}
+
 /* A stored checkpoint as the coordinator knows it; its parts are the caller's to free. */
 static struct weir_snapshot
 stored_snapshot(struct weir_master *m, const struct weir_manifest *man, const char *data_dir)
 {
 	struct weir_part *parts = calloc(man->file_cnt + 1, sizeof(*parts));
+	uint32_t cnt = 0;
 
 	WEIR_ASSERT(parts != NULL);
 	for (uint32_t f = 0; f < man->file_cnt; f++) {
-		parts[f].kind = WEIR_PART_PRIVATE;
-		parts[f].file = weir_master_add_file(m, man->files[f].name, man->files[f].length);
-		m->file[parts[f].file].dir = data_dir;
+		const uint64_t number = stored_file(m, &man->files[f], data_dir);
+
+		if (data_dir != NULL && is_others_too(m, man->files[f].name))
+			continue;
+		parts[cnt++] = (struct weir_part){ .kind = weir_manifest_is_savepoint(man->kind)
+								   ? WEIR_PART_PRIVATE
+								   : WEIR_PART_SHARED,
+						   .file = number,
+						   .key = number + 1 };
 	}
+	name_stored(m, man->checkpoint_id, parts, cnt);
 	return (struct weir_snapshot){ .id = man->checkpoint_id,
 				       .kind = WEIR_REQUEST_CHECKPOINT,
 				       .claimed = true,
 				       .parts = parts,
-				       .part_cnt = man->file_cnt };
+				       .part_cnt = cnt };
 }
 
 /* Checkpoints that earlier attempts of this run left, and what it has claimed: the coordinator
@@ -184,9 +232,13 @@ weir_master_destroy(struct weir_master *m)
 		free(m->doubts);
 		m->doubts = next;
 	}
-	for (uint64_t i = 0; i < m->file_cnt; i++)
+	for (uint64_t i = 0; i < m->file_cnt; i++) {
 		free(m->file[i].name);
+		free(m->file[i].segments);
+	}
 	free(m->file);
+	free(m->held);
+	weir_master_names_free(m);
 	weir_master_free_opevents(m);
 	free(m->backlogged);
 	free(m->hook_busy);

@@ -144,6 +144,15 @@ weir_master_settle_doubts(struct weir_master *m, uint64_t id)
 	}
 }
 
+static void
+name_files(struct weir_master *m, const struct weir_master_checkpoint *c)
+{
+	for (uint32_t k = 0; k < m->cfg.rt->cfg.plan->core_cnt; k++)
+		if (c->segments[k] != NULL)
+			weir_master_names_add(m, c->id, c->segments[k]->file,
+					      c->segments[k]->file_cnt);
+}
+
 void
 weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *c)
 {
@@ -161,6 +170,8 @@ weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *c)
 		answer_finalize(m, c->id, WEIR_COORD_FAILED);
 		return;
 	}
+	if (weir_master_savepoint_dir(m, c->id) == NULL)
+		name_files(m, c);
 	chain = chain_new(m, WEIR_CHAIN_FINALIZE, c->id);
 	chain->bytes = bytes;
 	chain->len = len;
@@ -176,7 +187,7 @@ weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *c)
 	place_of(m, c->id, s->path2);
 	snprintf(s->path2 + strlen(s->path2), sizeof(s->path2) - strlen(s->path2), "/manifest");
 	chain_path(m, chain, WEIR_IO_FSYNC_DIR, c->id, "");
-	if (order == NULL)
+	if (order == NULL || order->kind == WEIR_REQUEST_FULL)
 		chain_dir(m, chain, "");
 	else
 		snprintf(chain_add(chain, WEIR_IO_FSYNC_DIR)->path, WEIR_MASTER_PATH, "%s",
@@ -210,6 +221,7 @@ weir_master_delete(struct weir_master *m, uint64_t id, const uint64_t *files, ui
 		struct weir_chain_step *s = chain_add(chain, WEIR_IO_UNLINK);
 
 		WEIR_ASSERT(files[i] < m->file_cnt);
+		weir_master_forget_file(m, files[i]);
 		if (m->file[files[i]].dir != NULL)
 			snprintf(s->path, sizeof(s->path), "%s/%s", m->file[files[i]].dir,
 				 m->file[files[i]].name);
@@ -259,6 +271,8 @@ chain_end(struct weir_master *m, struct weir_master_chain *c, int64_t result)
 			c->at < c->step_cnt &&
 			(c->step[c->at].kind == WEIR_IO_RENAME || c->at + 2 >= c->step_cnt);
 
+		if (result < 0 && !renamed)
+			weir_master_names_remove(m, c->id);
 		if (result < 0 && renamed && weir_master_find(m, c->id) != NULL)
 			remember_doubt(m, weir_master_find(m, c->id));
 		if (result < 0)
@@ -304,7 +318,10 @@ chain_done(struct weir_master *m, struct weir_master_chain *c)
 	}
 	if (c->step[c->at].kind == WEIR_IO_OPEN_NEW)
 		c->handle = (int)result;
-	if (++c->at == c->step_cnt)
+	c->at++;
+	if (c->kind == WEIR_CHAIN_DELETE && c->id != 0 && c->at == c->proof)
+		weir_master_names_remove(m, c->id);
+	if (c->at == c->step_cnt)
 		chain_end(m, c, 0);
 }
 

@@ -69,17 +69,15 @@ take_file(struct weir_master *m, struct weir_core_file *f)
 	const uint64_t number = weir_master_add_file(m, f->name, f->bytes);
 
 	m->file[number].dir = weir_master_savepoint_dir(m, f->checkpoint);
+	weir_master_hold_file(m, number, f);
 	if (c != NULL) {
-		struct weir_manifest_segment *seg = calloc(f->segment_cnt + 1, sizeof(*seg));
-
-		WEIR_ASSERT(seg != NULL);
-		for (uint32_t i = 0; i < f->segment_cnt; i++)
-			seg[i].seg = f->segments[i];
 		c->file[f->core] = number + 1;
-		free(c->segments[f->core]);
-		c->segments[f->core] = seg;
-		c->segment_cnt[f->core] = f->segment_cnt;
+		weir_master_segments_free(c->segments[f->core]);
+		c->segments[f->core] = weir_master_segments_new(m, f, number);
+		/* What a core names was complete: this control thread has told it so. */
+		WEIR_ASSERT(c->segments[f->core] != NULL);
 		c->bytes += f->bytes;
+		c->full_bytes += f->bytes + c->segments[f->core]->live_bytes;
 	} else {
 		/* Its checkpoint was given up meanwhile: nothing will ever name it. */
 		weir_master_delete(m, 0, &number, 1, false);
@@ -180,7 +178,7 @@ take_ack(struct weir_master *m, uint32_t task, struct weir_task_ack *a)
 	struct weir_task *t = &m->cfg.rt->tasks[task];
 	struct weir_master_checkpoint *c = weir_master_find(m, a->checkpoint);
 	struct weir_coord_event ev = { .kind = WEIR_COORD_ACK };
-	struct weir_part part = { .kind = WEIR_PART_PRIVATE };
+	struct weir_part *parts = NULL;
 
 	ev.ack.id = a->checkpoint;
 	ev.ack.from.task = task;
@@ -199,14 +197,14 @@ take_ack(struct weir_master *m, uint32_t task, struct weir_task_ack *a)
 		c->last = *a;
 		if (a->has_file && c->file[t->core->idx] != 0) {
 			c->file_told[t->core->idx] = true;
-			part.file = c->file[t->core->idx] - 1;
-			ev.ack.parts = &part;
-			ev.ack.part_cnt = 1;
+			parts = weir_master_parts(m, c->segments[t->core->idx], &ev.ack.part_cnt);
+			ev.ack.parts = parts;
 		}
 	}
 	/* B2: pairs with B1; all is copied, the core may fill the slot again. */
 	atomic_store_explicit(&a->busy, false, memory_order_release);
 	weir_master_event(m, &ev);
+	free(parts);
 }
 
 static enum weir_reason

@@ -40,23 +40,29 @@ put_segments(struct weir_master *m, struct pool *pool, const struct weir_master_
 	     struct weir_manifest_subtask *s)
 {
 	const uint32_t cores = m->cfg.rt->cfg.plan->core_cnt;
-	struct weir_manifest_segment *list;
-	uint32_t cnt = 0;
+	struct weir_manifest_segment *list = NULL;
 
-	for (uint32_t k = 0; k < cores; k++)
-		for (uint32_t i = 0; i < c->segment_cnt[k]; i++)
-			cnt += c->segments[k][i].seg.operator_idx == op &&
-			       c->segments[k][i].seg.subtask == subtask;
-	list = take(pool, cnt * sizeof(*list));
+	for (int pass = 0; pass < 2; pass++) {
+		uint32_t n = 0;
+
+		for (uint32_t k = 0; k < cores; k++)
+			for (uint32_t i = 0;
+			     c->segments[k] != NULL && i < c->segments[k]->segment_cnt; i++) {
+				const struct weir_manifest_segment *at = &c->segments[k]->at[i];
+
+				if (at->seg.operator_idx != op || at->seg.subtask != subtask)
+					continue;
+				if (pass == 1) {
+					list[n] = *at;
+					list[n].file_idx += file_idx[k];
+				}
+				n++;
+			}
+		if (pass == 0)
+			list = take(pool, n * sizeof(*list));
+		s->segment_cnt = n;
+	}
 	s->segments = list;
-	for (uint32_t k = 0; k < cores; k++)
-		for (uint32_t i = 0; i < c->segment_cnt[k]; i++) {
-			if (c->segments[k][i].seg.operator_idx != op ||
-			    c->segments[k][i].seg.subtask != subtask)
-				continue;
-			list[s->segment_cnt] = c->segments[k][i];
-			list[s->segment_cnt++].file_idx = file_idx[k];
-		}
 }
 
 static void
@@ -118,7 +124,7 @@ frames_segment(const struct weir_manifest_subtask *s, bool output, uint32_t nth)
 	const uint32_t side = output ? WEIR_CAPTURE_OUTPUT : WEIR_CAPTURE_INPUT;
 
 	for (uint32_t i = 0; i < s->segment_cnt; i++)
-		if (s->segments[i].seg.kind == WEIR_SEGMENT_CHANNEL &&
+		if (s->segments[i].seg.kind == WEIR_SEGMENT_CHANNEL && !s->segments[i].stale &&
 		    s->segments[i].seg.state_idx == side && nth-- == 0)
 			return i;
 	return UINT32_MAX;
@@ -232,8 +238,8 @@ put_subtask(struct weir_master *m, struct pool *pool, const struct weir_master_c
 		s->rows_in = a->source_rows;
 	}
 	put_blob(pool, a, k, k + 1 == t->ctx_cnt && t->sink != NULL, &t->ctx[k]->passed, s);
+	put_segments(m, pool, c, file_idx, op, subtask, s);
 	if (!s->finished) {
-		put_segments(m, pool, c, file_idx, op, subtask, s);
 		put_channels(m, pool, t, k == 0, op, a, s);
 	}
 }
@@ -333,18 +339,23 @@ weir_master_manifest(struct weir_master *m, struct weir_master_checkpoint *c, ui
 	struct weir_manifest_hook *hooks = take(&pool, m->cfg.hook_cnt * sizeof(*hooks));
 	struct weir_manifest_operator *ops = take(&pool, plan->op_cnt * sizeof(*ops));
 	struct weir_manifest_edge *edges = take(&pool, plan->edge_cnt * sizeof(*edges));
-	struct weir_manifest_file *files = take(&pool, plan->core_cnt * sizeof(*files));
+	struct weir_manifest_file *files;
+	uint32_t file_cnt = 0;
 	uint32_t *file_idx = take(&pool, plan->core_cnt * sizeof(*file_idx));
 	uint32_t inputs[WEIR_OPERATORS_MAX * 2] = { 0 };
 	int rc;
 
+	for (uint32_t k = 0; k < plan->core_cnt; k++)
+		file_cnt += c->segments[k] != NULL ? c->segments[k]->file_cnt : 0;
+	files = take(&pool, file_cnt * sizeof(*files));
 	for (uint32_t k = 0; k < plan->core_cnt; k++) {
-		if (c->file[k] == 0)
-			continue;
 		file_idx[k] = man.file_cnt;
-		files[man.file_cnt++] =
-			(struct weir_manifest_file){ .name = m->file[c->file[k] - 1].name,
-						     .length = m->file[c->file[k] - 1].bytes };
+		for (uint32_t i = 0; c->segments[k] != NULL && i < c->segments[k]->file_cnt; i++) {
+			const struct weir_master_file *f = &m->file[c->segments[k]->file[i]];
+
+			files[man.file_cnt++] =
+				(struct weir_manifest_file){ .name = f->name, .length = f->bytes };
+		}
 	}
 	for (uint32_t e = 0; e < plan->edge_cnt; e++)
 		if (!plan->edge[e].chained)

@@ -26,6 +26,22 @@ struct weir_master_file {
 	char *name;
 	const char *dir; /* of a savepoint, borrowed; NULL: the job's data folder */
 	uint64_t bytes;
+	/* Of this attempt's checkpoints, while the file is there: later ones may name it. */
+	uint64_t checkpoint;
+	uint32_t core;
+	uint32_t segment_cnt;
+	struct weir_segment *segments; /* all of it, in order; owned */
+};
+
+/* What a core has of a checkpoint: the segments of its own file, and all of earlier files that it
+ * names. */
+struct weir_master_segments {
+	uint64_t *file; /* numbers; the core's own first */
+	uint32_t file_cnt;
+	uint32_t segment_cnt;
+	struct weir_manifest_segment *at; /* file_idx counts in file */
+	uint64_t *words;		  /* their bitmaps */
+	uint64_t live_bytes;		  /* in earlier files */
 };
 
 struct weir_master_opcoord {
@@ -51,14 +67,13 @@ struct weir_master_checkpoint {
 	int64_t trigger_ns, trigger_wall_ns, triggered_ns;
 	uint64_t *file;	 /* per core: number + 1; 0: none */
 	bool *file_told; /* per core: the coordinator knows of it, and has it deleted */
-	struct weir_manifest_segment **segments; /* per core */
-	uint32_t *segment_cnt;
-	struct weir_blob *hooks;	     /* per hook: its state; owned */
-	struct weir_master_opcoord *opcoord; /* per enumerator: its snapshot */
-	struct weir_task_ack **acks;	     /* per subtask; NULL: has not acknowledged */
-	uint64_t frames, persisted_bytes;    /* in flight, all subtasks */
-	struct weir_task_ack last;	     /* numbers of the subtask that acknowledged last */
-	uint64_t bytes;
+	struct weir_master_segments **segments; /* per core; NULL: no file */
+	struct weir_blob *hooks;		/* per hook: its state; owned */
+	struct weir_master_opcoord *opcoord;	/* per enumerator: its snapshot */
+	struct weir_task_ack **acks;		/* per subtask; NULL: has not acknowledged */
+	uint64_t frames, persisted_bytes;	/* in flight, all subtasks */
+	struct weir_task_ack last;		/* numbers of the subtask that acknowledged last */
+	uint64_t bytes, full_bytes;		/* written; with what stands in earlier files */
 };
 
 /* A copy of what a task acknowledged last; a finished one stays in later manifests. */
@@ -88,6 +103,14 @@ struct weir_master_ask {
 /* K7: nobody knows whether its manifest is there. A later checkpoint makes it useless. */
 struct weir_master_doubt {
 	struct weir_master_doubt *next;
+	uint64_t id;
+	uint32_t file_cnt;
+	uint64_t files[];
+};
+
+/* What the manifest of checkpoint id names, which may be on the disk. */
+struct weir_master_names {
+	struct weir_master_names *next;
 	uint64_t id;
 	uint32_t file_cnt;
 	uint64_t files[];
@@ -140,6 +163,11 @@ struct weir_master {
 	bool *backlogged;     /* per enumerator: what the coordinator was told (C10) */
 	struct weir_master_file *file;
 	uint64_t file_cnt, file_cap;
+	struct weir_master_names *names;
+	uint64_t *waiting; /* files that go when no manifest names them any more */
+	uint32_t waiting_cnt, waiting_cap;
+	uint64_t *held; /* numbers of those whose segments are known */
+	uint64_t held_cnt, held_cap;
 	struct weir_master_chain *chains;
 	struct weir_mail *backlog; /* mail that a core had no room for, in order */
 	uint32_t *backlog_core;
@@ -218,6 +246,8 @@ void weir_master_fail_asks(struct weir_master *m, enum weir_reason reason);
 /* master_savepoint.c */
 /* The coordinator prepares savepoint id: give the order, make its directory. */
 void weir_master_savepoint_storage(struct weir_master *m, uint64_t id);
+/* Cores are to write everything of checkpoint id. */
+void weir_master_order_full(struct weir_master *m, uint64_t id);
 /* Where everything of id lies; NULL: it is no savepoint of this attempt. */
 const char *weir_master_savepoint_dir(const struct weir_master *m, uint64_t id);
 /* A request with the kind of a savepoint has ended; NONE: id is complete. */
@@ -231,6 +261,30 @@ void weir_master_post(struct weir_master *m, uint32_t core, const struct weir_ma
 void weir_master_post_task(struct weir_master *m, uint32_t task, struct weir_mail mail);
 bool weir_master_flush_backlog(struct weir_master *m);
 bool weir_master_take_mail(struct weir_master *m);
+
+/* master_names.c */
+/* The manifest of checkpoint id, which names these files, may be there from now on. */
+void weir_master_names_add(struct weir_master *m, uint64_t id, const uint64_t *files, uint32_t cnt);
+/* It is not there, and never will be: files that waited for that go. */
+void weir_master_names_remove(struct weir_master *m, uint64_t id);
+/* Nobody needs these files any more: each goes when no manifest names it. */
+void weir_master_discard(struct weir_master *m, const uint64_t *files, uint32_t cnt);
+void weir_master_names_free(struct weir_master *m);
+
+/* master_segments.c */
+/* The core's file f, number number, is there, until it is forgotten. */
+void weir_master_hold_file(struct weir_master *m, uint64_t number, const struct weir_core_file *f);
+void weir_master_forget_file(struct weir_master *m, uint64_t number);
+/* What the core's file f, number number, and those it refers to hold for a checkpoint. NULL: one of
+ * them is not known. */
+struct weir_master_segments *weir_master_segments_new(const struct weir_master *m,
+						      const struct weir_core_file *f,
+						      uint64_t number);
+void weir_master_segments_free(struct weir_master_segments *s);
+/* Parts of an acknowledgement by the core's tasks: its own file, and those that it names (S9). The
+ * caller's to free. */
+struct weir_part *weir_master_parts(const struct weir_master *m,
+				    const struct weir_master_segments *s, uint32_t *cnt);
 
 /* master_manifest.c: the bytes of checkpoint c's manifest. */
 WEIR_MUST_USE int weir_master_manifest(struct weir_master *m, struct weir_master_checkpoint *c,

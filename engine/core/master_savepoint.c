@@ -13,7 +13,18 @@ weir_master_savepoint_dir(const struct weir_master *m, uint64_t id)
 {
 	const struct weir_savepoint_order *o = weir_savepoint_orders_find(&m->cfg.rt->orders, id);
 
-	return o != NULL ? o->dir : NULL;
+	return o != NULL && o->kind != WEIR_REQUEST_FULL ? o->dir : NULL;
+}
+
+void
+weir_master_order_full(struct weir_master *m, uint64_t id)
+{
+	struct weir_savepoint_order *o = calloc(1, sizeof(*o));
+
+	WEIR_ASSERT(o != NULL);
+	o->id = id;
+	o->kind = WEIR_REQUEST_FULL;
+	weir_savepoint_orders_add(&m->cfg.rt->orders, o);
 }
 
 static void

@@ -39,6 +39,20 @@ weir_master_phases(const struct weir_master_checkpoint *c, const struct weir_tas
 	to->persisted_bytes = a->persisted_bytes;
 }
 
+/* Of its records, those that stand; their size is about the same. */
+static uint64_t
+live_bytes(const struct weir_manifest_segment *ms)
+{
+	const uint64_t *live = ms->live.bytes;
+	uint64_t cnt = 0;
+
+	if (ms->live.len == 0)
+		return ms->seg.length;
+	for (size_t i = 0; i < ms->live.len / sizeof(*live); i++)
+		cnt += (uint64_t)__builtin_popcountll(live[i]);
+	return ms->seg.length * cnt / ms->seg.page_cnt;
+}
+
 /* What lies in the cores' files, to whom it belongs. */
 static void
 add_bytes(const struct weir_master *m, const struct weir_master_checkpoint *c,
@@ -47,16 +61,19 @@ add_bytes(const struct weir_master *m, const struct weir_master_checkpoint *c,
 	const struct weir_plan *plan = m->cfg.rt->cfg.plan;
 
 	for (uint32_t k = 0; k < plan->core_cnt; k++)
-		for (uint32_t i = 0; i < c->segment_cnt[k]; i++) {
-			const struct weir_segment *seg = &c->segments[k][i].seg;
+		for (uint32_t i = 0; c->segments[k] != NULL && i < c->segments[k]->segment_cnt;
+		     i++) {
+			const struct weir_manifest_segment *ms = &c->segments[k]->at[i];
+			const struct weir_segment *seg = &ms->seg;
 			const struct weir_plan_task *t =
 				&plan->task[plan->op[seg->operator_idx].task];
 			const uint32_t n = at[t->first + seg->subtask];
 
-			if (n == UINT32_MAX)
+			if (n == UINT32_MAX || ms->stale)
 				continue;
-			list[n].bytes += seg->length;
-			list[n].full_bytes += seg->length;
+			if (ms->file_idx == 0)
+				list[n].bytes += seg->length;
+			list[n].full_bytes += live_bytes(ms);
 		}
 }
 

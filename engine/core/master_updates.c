@@ -10,13 +10,14 @@
 #include "engine/base/plant.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define ID_BLOCK 64u
 
 struct weir_master_event {
 	struct weir_master_event *next;
 	struct weir_coord_event event;
-	struct weir_part part;
+	struct weir_part *parts; /* of an ACK; owned */
 	struct weir_attempt attempt;
 };
 
@@ -216,7 +217,7 @@ do_update(struct weir_master *m, const struct weir_coord_update *u)
 		weir_master_delete(m, u->id, NULL, 0, false);
 		break;
 	case WEIR_COORD_DO_DISCARD:
-		weir_master_delete(m, 0, u->files.list, u->files.cnt, false);
+		weir_master_discard(m, u->files.list, u->files.cnt);
 		break;
 	case WEIR_COORD_DO_FAIL_JOB:
 		fail_job(m, u);
@@ -245,6 +246,7 @@ run_queue(struct weir_master *m)
 					  (m->now_ns - m->base_ns) / WEIR_MASTER_MS);
 		for (uint32_t i = 0; i < u.cnt; i++)
 			do_update(m, &u.list[i]);
+		free(e->parts);
 		free(e);
 	}
 	q->running = false;
@@ -260,9 +262,12 @@ weir_master_event(struct weir_master *m, const struct weir_coord_event *event)
 	e->event = *event;
 	/* What the caller lent lives as long as its call; the queue may hold the event longer. */
 	if (event->kind == WEIR_COORD_ACK && event->ack.part_cnt > 0) {
-		WEIR_ASSERT(event->ack.part_cnt == 1);
-		e->part = event->ack.parts[0];
-		e->event.ack.parts = &e->part;
+		const size_t bytes = event->ack.part_cnt * sizeof(*e->parts);
+
+		e->parts = malloc(bytes);
+		WEIR_ASSERT(e->parts != NULL);
+		memcpy(e->parts, event->ack.parts, bytes);
+		e->event.ack.parts = e->parts;
 	}
 	if (event->kind == WEIR_COORD_TASK_STATE) {
 		WEIR_ASSERT(event->tasks.cnt == 1);

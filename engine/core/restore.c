@@ -313,16 +313,22 @@ int
 weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m, uint32_t file_idx,
 		     const struct weir_segment *seg, const void *bytes, struct weir_error *err)
 {
+	const struct weir_manifest_segment *ms;
 	const struct weir_manifest_operator *mo;
+	const uint32_t number = segment_number(m, file_idx, seg);
 	uint32_t op, state;
 
+	if (number == UINT32_MAX)
+		return 0;
+	ms = &m->operators[seg->operator_idx].subtasks[seg->subtask].segments[number];
+	if (ms->stale)
+		return 0;
 	if (seg->kind == WEIR_SEGMENT_CHANNEL && rt->cfg.recovery != NULL)
 		return weir_recovery_segment(rt->cfg.recovery, &rt->cores[0].pool,
-					     seg->operator_idx, seg->subtask,
-					     segment_number(m, file_idx, seg), bytes, err);
+					     seg->operator_idx, seg->subtask, number, bytes, err);
 	if (seg->kind == WEIR_SEGMENT_BLOB)
 		return weir_restore_opstates_segment(rt, file_idx, seg, bytes, err);
-	if (!weir_segment_is_state(seg) || seg->operator_idx >= m->operator_cnt)
+	if (!weir_segment_is_state(seg))
 		return 0;
 	mo = &m->operators[seg->operator_idx];
 	op = weir_restore_planned(rt->cfg.plan, mo->id);
@@ -337,7 +343,7 @@ weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m, uin
 
 		if (seg->hash_last < st->spec.hash_first || seg->hash_first > st->spec.hash_last)
 			continue;
-		rc = weir_kstate_load(st, seg, bytes, err);
+		rc = weir_kstate_load(st, seg, bytes, ms->live.bytes, err);
 		if (rc != 0)
 			return weir_error_prefix(err, "operator '%s' state '%s'", mo->id,
 						 mo->states[seg->state_idx].name);

@@ -43,9 +43,9 @@ zeroed(size_t cnt, size_t bytes)
 }
 
 static bool
-is_of(const struct weir_segment *seg, uint32_t state)
+is_of(const struct weir_manifest_segment *ms, uint32_t state)
 {
-	return seg->kind == WEIR_SEGMENT_BLOB && seg->state_idx == state;
+	return ms->seg.kind == WEIR_SEGMENT_BLOB && !ms->stale && ms->seg.state_idx == state;
 }
 
 /* The pieces of one state of the manifest. */
@@ -57,7 +57,7 @@ expect(struct weir_restore_opstates *r, struct state *s, uint32_t state)
 		const struct weir_manifest_subtask *sub = &s->mo->subtasks[i];
 
 		for (uint32_t g = 0; g < sub->segment_cnt; g++)
-			if (is_of(&sub->segments[g].seg, state))
+			if (is_of(&sub->segments[g], state))
 				r->piece[r->piece_cnt++] =
 					(struct piece){ .from = &sub->segments[g], .subtask = i };
 	}

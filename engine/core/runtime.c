@@ -72,6 +72,7 @@ make_cores(struct weir_runtime *rt)
 		core->backend = d->backend(d->arg, c);
 		core->clock = d->clock;
 		core->linger_ns = rt->cfg.linger_ns;
+		core->full = rt->cfg.full_checkpoints;
 		core->sync_timeout_ns = rt->cfg.sync_timeout_ns;
 		core->snap = d->snap;
 		core->attempt = rt->cfg.attempt;

@@ -46,6 +46,7 @@ struct weir_runtime_config {
 	bool latency;
 	bool at_least_once;
 	int64_t linger_ns;
+	bool full_checkpoints;	 /* they write all state, changed or not */
 	int64_t sync_timeout_ns; /* T23; 0: no watchdog */
 	/* Rows after which a firing goes on in a later turn (T26); 0: as measured best. */
 	uint32_t slice_rows;

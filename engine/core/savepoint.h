@@ -3,7 +3,8 @@
 
 /*
  * Orders of savepoints: what cores and tasks have to know of a savepoint besides its barrier, found
- * by its id: where its files go, in which format, and what comes after it (S4).
+ * by its id: where its files go, in which format, and what comes after it (S4). A checkpoint that
+ * was asked for as a full one has an order too: it writes everything.
  *
  *   control thread: add(order) -> trigger mail -> source -> barriers -> every task: find(id)
  *
@@ -19,10 +20,10 @@
 struct weir_savepoint_order {
 	struct weir_savepoint_order *next;
 	uint64_t id;
-	enum weir_request_kind kind; /* SAVEPOINT, SUSPEND, DRAIN */
+	enum weir_request_kind kind; /* SAVEPOINT, SUSPEND, DRAIN; or FULL: a checkpoint */
 	uint32_t key_groups;	     /* canonical: max-parallelism (S1); 0: native */
 	char parent[WEIR_PATH_MAX];  /* the directory that was asked for */
-	char dir[WEIR_PATH_MAX];     /* in it: everything of this savepoint (S12) */
+	char dir[WEIR_PATH_MAX];     /* in it: everything of this savepoint (S12); FULL: "" */
 };
 
 struct weir_savepoint_orders {
@@ -32,7 +33,7 @@ struct weir_savepoint_orders {
 void weir_savepoint_orders_add(struct weir_savepoint_orders *orders,
 			       struct weir_savepoint_order *order);
 
-/* NULL: id is no savepoint. */
+/* NULL: id is no savepoint, and was not asked for as a full one. */
 const struct weir_savepoint_order *
 weir_savepoint_orders_find(const struct weir_savepoint_orders *orders, uint64_t id);
 

@@ -96,6 +96,8 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 	case WEIR_MAIL_COMPLETE:
 		if (t->sink != NULL)
 			weir_two_phase_commit(t->sink, m->id);
+		if (t->core->backend != NULL)
+			weir_backend_completed(t->core->backend, m->id);
 		if (t->state == WEIR_TASK_FINAL && t->final_snapshot != 0 &&
 		    m->id >= t->final_snapshot)
 			t->covered = true;

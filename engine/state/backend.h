@@ -131,8 +131,10 @@ struct weir_backend_ops {
 	void (*freeze)(struct weir_kstate *st, struct weir_snap_writer *w);
 	bool (*slice)(struct weir_kstate *st, uint32_t pages);
 	void (*thaw)(struct weir_kstate *st);
+	void (*stored)(struct weir_backend *be, uint64_t checkpoint, uint64_t file_bytes);
+	void (*completed)(struct weir_backend *be, uint64_t checkpoint);
 	int (*load)(struct weir_kstate *st, const struct weir_segment *seg, const void *bytes,
-		    struct weir_error *err);
+		    const uint64_t *live, struct weir_error *err);
 };
 
 /* First member of every backend's own structs. */
@@ -323,16 +325,34 @@ weir_kstate_thaw(struct weir_kstate *st)
 }
 
 /*
+ * The data file of a checkpoint, file_bytes long, is durable; and, later or never: the checkpoint
+ * is complete. Only what lies in files of completed checkpoints need not be written again (S9), and
+ * only while a good part of the file is still used (S10). Ids that nothing is known of are ignored.
+ */
+static inline void
+weir_backend_stored(struct weir_backend *be, uint64_t checkpoint, uint64_t file_bytes)
+{
+	be->ops->stored(be, checkpoint, file_bytes);
+}
+
+static inline void
+weir_backend_completed(struct weir_backend *be, uint64_t checkpoint)
+{
+	be->ops->completed(be, checkpoint);
+}
+
+/*
  * Restore: put one segment's entries (bytes: seg->length of them, checksum already proven by the
  * reader) into the kstate; entries outside its hash range are left out, so the segments of every
- * old subtask that overlaps may be given. Into fresh kstates only, before the first row. 0, or
+ * old subtask that overlaps may be given. live: which records stand (weir_segment_ref); NULL: all.
+ * Into fresh kstates only, before the first row. 0, or
  * WEIR_ERR_DATA (malformed, other key or value size) or WEIR_ERR_FAILED (beyond the budget).
  */
 static inline WEIR_MUST_USE int
 weir_kstate_load(struct weir_kstate *st, const struct weir_segment *seg, const void *bytes,
-		 struct weir_error *err)
+		 const uint64_t *live, struct weir_error *err)
 {
-	return st->ops->load(st, seg, bytes, err);
+	return st->ops->load(st, seg, bytes, live, err);
 }
 
 /* Hash of one key as everywhere in weir: up to 8 fixed bytes as a number, else XXH3. */

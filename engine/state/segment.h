@@ -36,6 +36,30 @@ struct weir_segment {
 
 #define WEIR_SEGMENT_HEADER 128u /* bytes in front of what a segment holds */
 
+/*
+ * A segment of an earlier data file of the same core, of kind STATE, some records of which still
+ * stand as they are: a later checkpoint names them instead of writing them again.
+ */
+struct weir_segment_ref {
+	uint64_t checkpoint;  /* whose data file it is in */
+	uint32_t number;      /* of the segment in its file, from 0 */
+	uint32_t record_cnt;  /* of the segment */
+	uint64_t live_bytes;  /* of the records that stand */
+	const uint64_t *live; /* bit r: record r does; weir_live_words(record_cnt) words */
+};
+
+static inline uint32_t
+weir_live_words(uint32_t record_cnt)
+{
+	return (record_cnt + 63) / 64;
+}
+
+static inline bool
+weir_is_live(const uint64_t *live, uint32_t record)
+{
+	return live[record / 64] >> (record % 64) & 1;
+}
+
 /* Does it hold entries of a keyed state, in whatever format? */
 static inline bool
 weir_segment_is_state(const struct weir_segment *seg)

@@ -57,9 +57,18 @@ struct weir_snap_blob {
 	uint64_t entry_cnt; /* of the first segment, for who reads the list; 0: not said */
 };
 
+/* What of the states goes into a file. */
+enum weir_snap_scope {
+	WEIR_SNAP_CHANGES, /* what no earlier file holds; the other files are named */
+	WEIR_SNAP_WHOLE,   /* everything; later files may name this one */
+	WEIR_SNAP_ALONE,   /* everything, and no later file will name this one: a savepoint (S1) */
+};
+
 struct weir_snapshot_ops {
 	void (*begin)(struct weir_snap_writer *w, const char *path, uint64_t job_hash,
 		      uint64_t attempt, uint64_t checkpoint, uint32_t core);
+	/* Right after begin; without it: CHANGES. */
+	void (*scope)(struct weir_snap_writer *w, enum weir_snap_scope scope);
 	/* Right after begin: states as sorted entries by key group (S1), not as pages. */
 	void (*canonical)(struct weir_snap_writer *w, uint32_t key_groups);
 	/* False: no room now, try again after a step. *taken: 0 at the first call. */
@@ -73,6 +82,8 @@ struct weir_snapshot_ops {
 	enum weir_snapshot_step (*step)(struct weir_snap_writer *w);
 	const struct weir_segment *(*segments)(const struct weir_snap_writer *w, uint32_t *cnt,
 					       uint64_t *file_bytes);
+	/* Valid with the segments: what stands in earlier files. */
+	const struct weir_segment_ref *(*refs)(const struct weir_snap_writer *w, uint32_t *cnt);
 	const struct weir_error *(*error)(const struct weir_snap_writer *w);
 };
 

@@ -58,6 +58,7 @@ hash_freeze(struct weir_kstate *pub, struct weir_snap_writer *w)
 	snap->no++;
 	snap->writer = w;
 	snap->chunk = NULL;
+	snap->home = NULL;
 	snap->at = WEIR_PLANT(SNAPSHOT_WALK) ? NULL : st->head;
 	snap->last = st->tail;
 	snap->at_z = 0;
@@ -66,6 +67,8 @@ hash_freeze(struct weir_kstate *pub, struct weir_snap_writer *w)
 	snap->is_canonical = weir_snap_writer_key_groups(w) > 0;
 	if (snap->is_canonical)
 		canonical_start(st);
+	if (weir_snap_writer_scope_of(w) == WEIR_SNAP_CHANGES)
+		home_list(&st->be->homes, st->homes, snap->no, w);
 }
 
 static struct weir_snap_chunk *
@@ -90,9 +93,29 @@ chunk_take(struct kstate *st, bool spare)
 	};
 	struct weir_snap_chunk *c = weir_snap_chunk_take(st->snap.writer, &head, spare);
 
-	if (c != NULL)
-		st->snap.segments++;
+	if (c == NULL)
+		return NULL;
+	st->snap.segments++;
+	if (weir_snap_writer_scope_of(st->snap.writer) != WEIR_SNAP_ALONE)
+		st->snap.home = home_open(&st->be->homes, &st->be->mem, &st->homes,
+					  weir_snap_writer_checkpoint(st->snap.writer));
 	return c;
+}
+
+static void
+chunk_close(struct kstate *st)
+{
+	struct snap *snap = &st->snap;
+	uint32_t number, record_cnt;
+
+	if (snap->chunk == NULL)
+		return;
+	record_cnt = weir_snap_chunk_records(snap->chunk);
+	number = weir_snap_chunk_close(snap->writer, snap->chunk);
+	if (snap->home != NULL)
+		home_close(&st->be->homes, &st->be->mem, snap->home, number, record_cnt);
+	snap->chunk = NULL;
+	snap->home = NULL;
 }
 
 /* Room in the open chunk, else in a fresh one. spare: see chunk.h. */
@@ -104,10 +127,7 @@ chunk_room(struct kstate *st, uint64_t bytes, bool spare)
 
 	if (at != NULL)
 		return at;
-	if (snap->chunk != NULL) {
-		weir_snap_chunk_close(snap->writer, snap->chunk);
-		snap->chunk = NULL;
-	}
+	chunk_close(st);
 	snap->chunk = chunk_take(st, spare);
 	return snap->chunk != NULL ? weir_snap_chunk_room(snap->chunk, bytes) : NULL;
 }
@@ -301,6 +321,45 @@ table_pass(struct kstate *st, struct table *t)
 		table_destroy(t);
 }
 
+static uint32_t
+record_bytes(const struct spot *s)
+{
+	return (uint32_t)weir_align_up(sizeof(struct weir_record) + s->geo->bytes, WEIR_LINE);
+}
+
+void
+spot_unhome(struct table *t, const struct spot *s)
+{
+	struct hash_backend *be = state_of(t)->be;
+
+	home_leave(&be->homes, &be->mem, s->meta, record_bytes(s));
+}
+
+/* A block that the walk meets and no write has captured. Where it goes becomes its home, if later
+ * files may name this one. Bytes copied. */
+static uint64_t
+walk_capture(struct table *t, const struct spot *s)
+{
+	struct kstate *st = state_of(t);
+	const struct weir_snap_chunk *chunk = st->snap.chunk;
+	const uint32_t record = weir_snap_chunk_records(chunk);
+
+	if (home_is_listed(&st->be->homes, s->meta, st->snap.no)) {
+		s->meta->captured = st->snap.no;
+		return WEIR_LINE;
+	}
+	if (st->snap.home == NULL) {
+		capture(t, s, false);
+		return s->geo->bytes;
+	}
+	spot_unhome(t, s);
+	capture(t, s, false);
+	/* A block with keys outside it is more than one record: it is always written. */
+	if (st->snap.chunk == chunk && weir_snap_chunk_records(chunk) == record + 1)
+		home_enter(st->snap.home, s->meta, record, record_bytes(s));
+	return s->geo->bytes;
+}
+
 /* Capture the row (or flat block) the walk stands on, and step on. Bytes captured. */
 static uint64_t
 walk_step(struct kstate *st)
@@ -316,10 +375,8 @@ walk_step(struct kstate *st)
 	if (!t->paged) {
 		const struct spot s = table_spot(t, 0);
 
-		if (s.meta->captured != snap->no) {
-			capture(t, &s, false);
-			bytes = s.geo->bytes;
-		}
+		if (s.meta->captured != snap->no)
+			bytes = walk_capture(t, &s);
 		table_pass(st, t);
 		return bytes + WEIR_LINE;
 	}
@@ -327,10 +384,8 @@ walk_step(struct kstate *st)
 	for (uint32_t i = 0; i < row_pages(row); i++) {
 		const struct spot s = row_spot(t, row, i);
 
-		if (s.meta->captured != snap->no) {
-			capture(t, &s, false);
-			bytes += s.geo->bytes;
-		}
+		if (s.meta->captured != snap->no)
+			bytes += walk_capture(t, &s);
 	}
 	snap->at_z += row_depth(row) == 0 ? 0 : 1ull << (64 - row_depth(row));
 	if (snap->at_z == 0)
@@ -347,8 +402,7 @@ walk_ready(struct kstate *st)
 
 	if (snap->chunk != NULL && weir_snap_chunk_left(snap->chunk) >= row_bytes)
 		return true;
-	if (snap->chunk != NULL)
-		weir_snap_chunk_close(snap->writer, snap->chunk);
+	chunk_close(st);
 	snap->chunk = chunk_take(st, false);
 	return snap->chunk != NULL;
 }
@@ -365,9 +419,7 @@ finish(struct kstate *st)
 		if (snap->chunk == NULL)
 			return false;
 	}
-	if (snap->chunk != NULL)
-		weir_snap_chunk_close(snap->writer, snap->chunk);
-	snap->chunk = NULL;
+	chunk_close(st);
 	snap->active = false;
 	return true;
 }
@@ -424,7 +476,10 @@ hash_thaw(struct weir_kstate *pub)
 	}
 	if (snap->chunk != NULL)
 		weir_snap_chunk_drop(snap->writer, snap->chunk);
+	if (snap->home != NULL)
+		home_close(&st->be->homes, &st->be->mem, snap->home, WEIR_SNAP_NO_SEGMENT, 0);
 	snap->chunk = NULL;
+	snap->home = NULL;
 	snap->active = false;
 	for (struct table *t = st->head; t != NULL; t = next) {
 		next = t->next;

@@ -53,6 +53,7 @@ page_take(struct kstate *st)
 	m = mem_meta(&st->be->mem, page);
 	block_clear(&st->l.page, page, m);
 	m->captured = st->snap.no;
+	m->home = HOME_NONE;
 	return page;
 }
 
@@ -94,6 +95,7 @@ table_start(struct table *t)
 		return false;
 	block_clear(&st->l.geo[t->order], t->flat, &t->meta);
 	t->meta.captured = st->snap.no;
+	t->meta.home = HOME_NONE;
 	t->epoch = (uint16_t)epoch_of(st);
 	return true;
 }
@@ -122,6 +124,9 @@ table_clear(struct table *t)
 	uint64_t z = 0, step;
 
 	if (!t->paged) {
+		const struct spot s = table_spot(t, 0);
+
+		spot_unhome(t, &s);
 		long_keys_give(t, &st->l.geo[t->order], t->flat);
 		block_give(st, t->flat, t->order);
 		return;
@@ -132,6 +137,7 @@ table_clear(struct table *t)
 		for (uint32_t i = 0; i < row_pages(row); i++) {
 			const struct spot s = row_spot(t, row, i);
 
+			spot_unhome(t, &s);
 			long_keys_give(t, s.geo, s.block);
 			page_give(st, s.block);
 		}

@@ -221,6 +221,18 @@ hash_count(const struct weir_table *pub)
 	return t->count + (t->odd != NULL ? t->odd->count : 0);
 }
 
+static void
+hash_stored(struct weir_backend *pub, uint64_t checkpoint, uint64_t file_bytes)
+{
+	home_stored(&backend_of(pub)->homes, checkpoint, file_bytes);
+}
+
+static void
+hash_completed(struct weir_backend *pub, uint64_t checkpoint)
+{
+	home_completed(&backend_of(pub)->homes, checkpoint);
+}
+
 static const struct weir_backend_ops hash_ops = {
 	.name = "hash",
 	.open = hash_open,
@@ -240,6 +252,8 @@ static const struct weir_backend_ops hash_ops = {
 	.freeze = hash_freeze,
 	.slice = hash_slice,
 	.thaw = hash_thaw,
+	.stored = hash_stored,
+	.completed = hash_completed,
 	.load = hash_load,
 };
 

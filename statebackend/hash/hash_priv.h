@@ -7,13 +7,14 @@
  *   mem.c    pages and blocks        block.c  entries in one block     rows.c    directory
  *   grow.c   insert and growth       refill.c old blocks into fresh ones
  *   batch.c  look-ups by batch       tables.c namespaces               scan.c    iteration
- *   freeze.c snapshot                load.c   restore                  hash.c    the contract's
- * table
- *   canonical.c snapshot as sorted entries                             sort.c    their order
+ *   freeze.c snapshot   home.c what earlier ones hold   load.c restore                  hash.c the
+ * contract's table canonical.c snapshot as sorted entries                             sort.c their
+ * order
  */
 
 #include "statebackend/backend.h"
 #include "statebackend/hash/hash.h"
+#include "statebackend/hash/home.h"
 #include "statebackend/hash/layout.h"
 #include "statebackend/hash/sort.h"
 #include "statebackend/snapshot/canonical.h"
@@ -74,6 +75,7 @@ struct canonical {
 struct snap {
 	struct weir_snap_writer *writer;
 	struct weir_snap_chunk *chunk; /* being filled; NULL: none */
+	struct home_segment *home;     /* what it will be; NULL: nobody's home */
 	struct table *at;	       /* table whose pages the slices walk; NULL: past the last */
 	struct table *last;	       /* youngest table of the freeze */
 	uint64_t at_z;
@@ -96,6 +98,7 @@ struct kstate {
 	struct table *last_used;
 	struct table *head, *tail;
 	struct snap snap;
+	struct home_segment *homes; /* of its blocks */
 	uint64_t entry_cnt;
 	uint64_t table_cnt;
 	uint64_t moves;	   /* times that entries moved: pointers resolved before are stale */
@@ -108,6 +111,7 @@ struct hash_backend {
 	uint32_t magic;
 	struct mem mem;
 	struct kstate *states;
+	struct homes homes;
 	const char *budget_key;
 	uint64_t block_cnt;    /* flat blocks below 4 KiB */
 	uint64_t page_cnt;     /* larger ones and pages */
@@ -262,6 +266,8 @@ uint32_t hash_scan(struct weir_table *t, const struct weir_table_scan *scan, uin
 void hash_freeze(struct weir_kstate *st, struct weir_snap_writer *w);
 bool hash_slice(struct weir_kstate *st, uint32_t pages);
 void hash_thaw(struct weir_kstate *st);
+/* The block has changed, or is given back. */
+void spot_unhome(struct table *t, const struct spot *s);
 /* Copy a frozen block that is about to change. */
 void snap_capture(struct table *t, const struct spot *s);
 
@@ -279,6 +285,6 @@ bool canonical_has_room(struct kstate *st, uint64_t bytes);
 
 /* load.c */
 int hash_load(struct weir_kstate *st, const struct weir_segment *seg, const void *bytes,
-	      struct weir_error *err);
+	      const uint64_t *live, struct weir_error *err);
 
 #endif /* WEIR_STATEBACKEND_HASH_HASH_PRIV_H */

@@ -131,7 +131,7 @@ sorted_load(struct kstate *st, const void *bytes, struct weir_error *err)
 
 int
 hash_load(struct weir_kstate *pub, const struct weir_segment *seg, const void *bytes,
-	  struct weir_error *err)
+	  const uint64_t *live, struct weir_error *err)
 {
 	struct kstate *st = (struct kstate *)(void *)pub;
 	struct weir_record_walk w;
@@ -146,7 +146,7 @@ hash_load(struct weir_kstate *pub, const struct weir_segment *seg, const void *b
 		rc = shape_check(st, &w.head, err);
 	while (rc == 0 && more) {
 		rc = weir_record_walk_next(&w, &more, err);
-		if (rc == 0 && more)
+		if (rc == 0 && more && (live == NULL || weir_is_live(live, w.done_cnt - 1)))
 			rc = record_load(st, &w, err);
 	}
 	return rc;

@@ -31,7 +31,7 @@ struct block_meta {
 	uint16_t heap_used; /* key bytes at the page's end, in units of 8, dead ones included */
 	uint16_t heap_live;
 	uint32_t captured; /* number of the last snapshot that has this page or need not have it */
-	uint32_t pad;
+	uint32_t home;	   /* home.h */
 };
 
 enum page_kind { PAGE_NONE, PAGE_FREE, PAGE_RUN, PAGE_SLAB };

@@ -59,7 +59,8 @@ capture_if_frozen(struct table *t, const struct spot *s)
 	if (!snap->active || WEIR_PLANT(SNAPSHOT_COPY) || s->meta->captured == snap->no ||
 	    t->done == snap->no)
 		return;
-	snap_capture(t, s);
+	if (!home_is_listed(&state_of(t)->be->homes, s->meta, snap->no))
+		snap_capture(t, s);
 	s->meta->captured = snap->no;
 }
 
@@ -74,12 +75,14 @@ table_touch(struct table *t, const struct spot *s)
 		if (WEIR_LIKELY(t->epoch == epoch_of(st)))
 			return;
 		capture_if_frozen(t, s);
+		spot_unhome(t, s);
 		t->epoch = (uint16_t)epoch_of(st);
 		return;
 	}
 	if (WEIR_LIKELY(((*s->word ^ st->cur) >> EPOCH_SHIFT) == 0))
 		return;
 	capture_if_frozen(t, s);
+	spot_unhome(t, s);
 	first = (uint64_t)(s->word - t->dir);
 	w = t->dir + first % ROW_WORDS;
 	depth = row_depth(t->dir + first / ROW_WORDS * ROW_WORDS);

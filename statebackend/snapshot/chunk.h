@@ -31,14 +31,28 @@ uint64_t weir_snap_chunk_left(const struct weir_snap_chunk *c);
 /* Count what was put in. */
 void weir_snap_chunk_count(struct weir_snap_chunk *c, uint32_t records, uint64_t entries);
 
-/* The segment is complete: queue it. */
-void weir_snap_chunk_close(struct weir_snap_writer *w, struct weir_snap_chunk *c);
+/* Records counted so far. */
+uint32_t weir_snap_chunk_records(const struct weir_snap_chunk *c);
+
+/* The segment is complete: queue it. Its number in the file, or WEIR_SNAP_NO_SEGMENT if the file is
+ * given up. */
+uint32_t weir_snap_chunk_close(struct weir_snap_writer *w, struct weir_snap_chunk *c);
+#define WEIR_SNAP_NO_SEGMENT UINT32_MAX
 
 /* Give an unfinished chunk back. */
 void weir_snap_chunk_drop(struct weir_snap_writer *w, struct weir_snap_chunk *c);
 
 /* Key groups of a canonical file: states write sorted entries, not pages (S1). 0: native. */
 uint32_t weir_snap_writer_key_groups(const struct weir_snap_writer *w);
+
+/* What is to be written, and for which checkpoint. */
+enum weir_snap_scope weir_snap_writer_scope_of(const struct weir_snap_writer *w);
+uint64_t weir_snap_writer_checkpoint(const struct weir_snap_writer *w);
+
+/* The records that *ref names stand (scope CHANGES); the bitmap is copied. False: there is no room
+ * for one more, they have to be written again. */
+WEIR_MUST_USE bool weir_snap_writer_refer(struct weir_snap_writer *w,
+					  const struct weir_segment_ref *ref);
 
 /* A backend cannot go on: the file is given up for this reason, as after a failed request. */
 void weir_snap_writer_refuse(struct weir_snap_writer *w, const struct weir_error *why);

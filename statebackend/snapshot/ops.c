@@ -26,6 +26,7 @@ step(struct weir_snap_writer *w)
 
 const struct weir_snapshot_ops weir_snap_writer_ops = {
 	.begin = begin,
+	.scope = weir_snap_writer_scope,
 	.canonical = weir_snap_writer_canonical,
 	.append = weir_snap_writer_append,
 	.pieces = weir_snap_writer_pieces,
@@ -34,5 +35,6 @@ const struct weir_snapshot_ops weir_snap_writer_ops = {
 	.done = weir_snap_writer_done,
 	.step = step,
 	.segments = weir_snap_writer_segments,
+	.refs = weir_snap_writer_refs,
 	.error = weir_snap_writer_error,
 };

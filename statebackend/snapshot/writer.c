@@ -12,6 +12,7 @@
 #include "statebackend/snapshot/outgoing.h"
 
 #define WRITER_MAGIC 0x57525753u
+#define LIVE_WORDS   8u
 
 enum chunk_state { CHUNK_FREE, CHUNK_FILLING, CHUNK_LEAVING };
 
@@ -40,6 +41,10 @@ struct weir_snap_writer {
 	uint32_t chunk_cnt, free_cnt, in_flight;
 	uint32_t seg_cnt;
 	uint32_t key_groups; /* canonical; 0: native */
+	enum weir_snap_scope scope;
+	struct weir_segment_ref *refs; /* cfg.seg_max of them */
+	uint64_t *words;	       /* their bitmaps: LIVE_WORDS each on average */
+	uint32_t ref_cnt, word_cnt;
 	int handle;
 	bool open_sent, close_sent, dead;
 	char path[WEIR_SNAP_PATH_MAX];
@@ -82,6 +87,10 @@ weir_snap_writer_create(const struct weir_snap_config *cfg, struct weir_error *e
 	WEIR_ASSERT(w != NULL);
 	w->chunks = calloc(cnt, sizeof(*w->chunks));
 	WEIR_ASSERT(w->chunks != NULL);
+	w->refs = calloc(cfg->seg_max, sizeof(*w->refs));
+	w->words = calloc(cfg->seg_max, LIVE_WORDS * sizeof(*w->words));
+	WEIR_ASSERT(w->refs != NULL);
+	WEIR_ASSERT(w->words != NULL);
 	w->magic = WRITER_MAGIC;
 	w->cfg = *cfg;
 	w->head_bytes = cfg->staging;
@@ -101,6 +110,8 @@ weir_snap_writer_destroy(struct weir_snap_writer *w)
 {
 	if (w == NULL)
 		return;
+	free(w->refs);
+	free(w->words);
 	free(w->chunks);
 	free(w);
 }
@@ -146,6 +157,8 @@ weir_snap_writer_begin(struct weir_snap_writer *w, const char *path, const struc
 	w->open_sent = w->close_sent = w->dead = false;
 	w->seg_cnt = 0;
 	w->key_groups = 0;
+	w->scope = WEIR_SNAP_CHANGES;
+	w->ref_cnt = w->word_cnt = 0;
 	w->file_bytes = WEIR_DATA_HEADER;
 	head_set(w);
 	w->head = (struct weir_outgoing_range){ .bytes = w->head_bytes, .len = WEIR_DATA_HEADER };
@@ -159,6 +172,43 @@ weir_snap_writer_canonical(struct weir_snap_writer *w, uint32_t key_groups)
 	WEIR_ASSERT(w->seg_cnt == 0);
 	WEIR_ASSERT(__builtin_popcount(key_groups) == 1);
 	w->key_groups = key_groups;
+	w->scope = WEIR_SNAP_ALONE;
+}
+
+void
+weir_snap_writer_scope(struct weir_snap_writer *w, enum weir_snap_scope scope)
+{
+	WEIR_ASSERT(w->state == WEIR_SNAP_OPEN);
+	WEIR_ASSERT(w->seg_cnt == 0 && w->ref_cnt == 0);
+	w->scope = scope;
+}
+
+enum weir_snap_scope
+weir_snap_writer_scope_of(const struct weir_snap_writer *w)
+{
+	return w->scope;
+}
+
+uint64_t
+weir_snap_writer_checkpoint(const struct weir_snap_writer *w)
+{
+	return w->id.checkpoint;
+}
+
+bool
+weir_snap_writer_refer(struct weir_snap_writer *w, const struct weir_segment_ref *ref)
+{
+	const uint32_t words = weir_live_words(ref->record_cnt);
+	uint64_t *to = w->words + w->word_cnt;
+
+	WEIR_ASSERT(w->scope == WEIR_SNAP_CHANGES);
+	if (w->ref_cnt == w->cfg.seg_max || words > w->cfg.seg_max * LIVE_WORDS - w->word_cnt)
+		return false;
+	memcpy(to, ref->live, words * sizeof(*to));
+	w->refs[w->ref_cnt] = *ref;
+	w->refs[w->ref_cnt++].live = to;
+	w->word_cnt += words;
+	return true;
 }
 
 uint32_t
@@ -301,7 +351,13 @@ chunk_leave(struct weir_snap_writer *w, struct weir_snap_chunk *c, const struct 
 	weir_outgoing_add(&w->outgoing, &c->range);
 }
 
-void
+uint32_t
+weir_snap_chunk_records(const struct weir_snap_chunk *c)
+{
+	return c->record_cnt;
+}
+
+uint32_t
 weir_snap_chunk_close(struct weir_snap_writer *w, struct weir_snap_chunk *c)
 {
 	struct weir_seg_header *h = (struct weir_seg_header *)(void *)c->bytes;
@@ -312,10 +368,11 @@ weir_snap_chunk_close(struct weir_snap_writer *w, struct weir_snap_chunk *c)
 		fail(w, "too many segments in", -E2BIG);
 	if (w->dead) {
 		weir_snap_chunk_drop(w, c);
-		return;
+		return WEIR_SNAP_NO_SEGMENT;
 	}
 	seg = segment_of(w, c, h);
 	chunk_leave(w, c, &seg, NULL);
+	return w->seg_cnt - 1;
 }
 
 static uint32_t
@@ -380,7 +437,7 @@ weir_snap_writer_append(struct weir_snap_writer *w, const struct weir_snap_blob 
 		weir_snap_chunk_count(c, 0, *taken == 0 ? blob->entry_cnt : 0);
 		*taken += part;
 		head.part++;
-		weir_snap_chunk_close(w, c);
+		(void)weir_snap_chunk_close(w, c);
 	} while (*taken < blob->len);
 	return true;
 }
@@ -582,6 +639,14 @@ weir_snap_writer_segments(const struct weir_snap_writer *w, uint32_t *cnt, uint6
 	*cnt = w->seg_cnt;
 	*file_bytes = w->file_bytes;
 	return w->cfg.segs;
+}
+
+const struct weir_segment_ref *
+weir_snap_writer_refs(const struct weir_snap_writer *w, uint32_t *cnt)
+{
+	WEIR_ASSERT(w->state == WEIR_SNAP_DONE);
+	*cnt = w->ref_cnt;
+	return w->refs;
 }
 
 const struct weir_error *

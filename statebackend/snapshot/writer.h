@@ -18,10 +18,10 @@
  * Protocol:  the owner of the weir_io harvests; it gives every harvested request whose user pointer
  *            is the writer to weir_snap_writer_done(). weir_snap_writer_step() submits what can go.
  * Cost:      begin, seal, step: O(1) and at most chunk_cnt requests; no allocation after init.
- * Limits:    weir_snap_writer.seg_max segments per file; a blob of any size is cut into chunks.
- * Failure:   the first failed request decides (err: -errno of the driver, operation, path). Then no
- *            more is submitted but the close; requests in flight are waited for; state ends as
- *            FAILED. fsync is never retried, a file name never used again.
+ * Limits:    weir_snap_writer.seg_max segments per file, and as many refs; a blob of any size is
+ * cut into chunks. Failure:   the first failed request decides (err: -errno of the driver,
+ * operation, path). Then no more is submitted but the close; requests in flight are waited for;
+ * state ends as FAILED. fsync is never retried, a file name never used again.
  */
 
 #include "engine/base/error.h"
@@ -91,9 +91,12 @@ WEIR_MUST_USE bool weir_snap_writer_append(struct weir_snap_writer *w,
 WEIR_MUST_USE bool weir_snap_writer_pieces(struct weir_snap_writer *w,
 					   struct weir_snap_pieces *list);
 
+/* Called right after begin, which sets CHANGES. */
+void weir_snap_writer_scope(struct weir_snap_writer *w, enum weir_snap_scope scope);
+
 /*
  * Called right after begin: states go into this file as sorted entries by key group (S1).
- * key_groups: the job's max-parallelism, a power of two.
+ * key_groups: the job's max-parallelism, a power of two. The scope is ALONE then.
  */
 void weir_snap_writer_canonical(struct weir_snap_writer *w, uint32_t key_groups);
 
@@ -113,6 +116,10 @@ enum weir_snap_state weir_snap_writer_step(struct weir_snap_writer *w);
 /* Valid in DONE: the segments, in file order, and the file's length in bytes. */
 const struct weir_segment *weir_snap_writer_segments(const struct weir_snap_writer *w,
 						     uint32_t *cnt, uint64_t *file_bytes);
+
+/* Valid in DONE: what states have named of earlier files. */
+const struct weir_segment_ref *weir_snap_writer_refs(const struct weir_snap_writer *w,
+						     uint32_t *cnt);
 
 /* Valid in FAILED. */
 const struct weir_error *weir_snap_writer_error(const struct weir_snap_writer *w);

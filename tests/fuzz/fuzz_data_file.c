@@ -94,7 +94,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		WEIR_ASSERT(!sound);
 		return 0;
 	}
-	rc = weir_kstate_load(st, &seg, bytes, &err);
+	rc = weir_kstate_load(st, &seg, bytes, NULL, &err);
 	WEIR_ASSERT(!sound || rc == 0);
 	return 0;
 }

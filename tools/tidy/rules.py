@@ -111,6 +111,8 @@ ALLOC_ALLOWED = {
     "engine/core/master_manifest.c": "the same",
     "engine/core/master_requests.c": "the same",
     "engine/core/master_savepoint.c": "the same",
+    "engine/core/master_names.c": "the same",
+    "engine/core/master_segments.c": "the same",
     "engine/core/master_splits.c": "the same",
     "engine/core/master_statistics.c": "the same",
     "engine/core/master_updates.c": "the same",

@@ -13,7 +13,7 @@
 #include "engine/base/rng.h"
 #include "engine/io.h"
 
-#define FAKE_FILES 16
+#define FAKE_FILES 512
 
 struct fake_file {
 	char path[256];

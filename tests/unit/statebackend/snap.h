@@ -121,7 +121,7 @@ snap_load(struct snap_rig *r, struct weir_kstate *st)
 		cr_assert_eq(weir_segment_check(&segs[i], at, &err), 0, "%s", err.text);
 		if (!weir_segment_is_state(&segs[i]) || segs[i].state_idx != st->spec.state_idx)
 			continue;
-		cr_assert_eq(weir_kstate_load(st, &segs[i], at, &err), 0, "%s", err.text);
+		cr_assert_eq(weir_kstate_load(st, &segs[i], at, NULL, &err), 0, "%s", err.text);
 	}
 }
 

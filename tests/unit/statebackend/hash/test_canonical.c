@@ -360,7 +360,7 @@ Test(canonical, refuses_another_shape)
 	other.key_bytes = 4;
 	world_init(&w2, &other, 8u << 20, 1);
 	seg = weir_snap_writer_segments(r->w, &cnt, &bytes)[0];
-	cr_assert_eq(weir_kstate_load(w2.st, &seg, r->io.files[0].bytes + seg.offset, &err),
+	cr_assert_eq(weir_kstate_load(w2.st, &seg, r->io.files[0].bytes + seg.offset, NULL, &err),
 		     WEIR_ERR_DATA);
 	cr_assert_not_null(strstr(err.text, "numbers"));
 	world_fini(&w);
