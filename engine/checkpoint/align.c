@@ -198,7 +198,8 @@ progress(struct weir_handler *h)
 {
 	struct align *a = &h->align;
 
-	if (a->state == ALIGN_WAITING && a->barrier_cnt > 0 && a->forced_cnt == 0) {
+	if (a->state == ALIGN_WAITING && a->barrier_cnt > 0 &&
+	    (a->forced_cnt == 0 || WEIR_PLANT(FORCED_EARLY))) {
 		a->state = ALIGN_STARTING;
 		weir_handler_emit(h, WEIR_UPDATE_START, h->latest);
 	} else if (a->state == ALIGN_CAPTURING && all_in(h)) {

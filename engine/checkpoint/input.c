@@ -1,5 +1,7 @@
 #include "engine/checkpoint/input.h"
 
+#include "engine/base/plant.h"
+
 #include <stdlib.h>
 
 #define UPDATES_MAX (2 * WEIR_HANDLER_UPDATES_MAX)
@@ -150,7 +152,8 @@ carry_out(struct weir_input *in, const struct weir_handler_update *u)
 		weir_gate_open_held(in->gate);
 		break;
 	case WEIR_UPDATE_HOLD:
-		weir_gate_hold(in->gate, u->channel, u->ord, u->seq);
+		if (!WEIR_PLANT(HELD_OPEN))
+			weir_gate_hold(in->gate, u->channel, u->ord, u->seq);
 		break;
 	case WEIR_UPDATE_MOVE:
 		move_announced(in, u);

@@ -239,11 +239,12 @@ put_operator(struct weir_runtime *rt, const struct weir_manifest *m,
 			return rc;
 		if (watermark_of(s) < lowest)
 			lowest = watermark_of(s);
-		ended &= weir_restore_ended(s);
+		ended &= weir_restore_had_ended(rt->cfg.plan, m, op, s);
 		if (!same)
 			continue;
 		put_watermark(t, weir_runtime_ctx(rt, op, i), s->watermark_ns);
-		put_ended(t, weir_runtime_ctx(rt, op, i), weir_restore_ended(s));
+		put_ended(t, weir_runtime_ctx(rt, op, i),
+			  weir_restore_had_ended(rt->cfg.plan, m, op, s));
 		if (rt->cfg.plan->op[op].chain_idx == 0)
 			put_channels(rt, m, t, s);
 	}

@@ -58,14 +58,6 @@ weir_restore_blob(const struct weir_manifest_subtask *s)
 	return b;
 }
 
-bool
-weir_restore_ended(const struct weir_manifest_subtask *s)
-{
-	const struct weir_subtask_blob *b = weir_restore_blob(s);
-
-	return s->finished || (b != NULL && (b->flags & WEIR_SUBTASK_ENDED) != 0);
-}
-
 /* Transactions of a sink that wait for their commit. */
 static uint32_t
 pending_cnt(const struct weir_manifest_subtask *s)
@@ -220,8 +212,8 @@ check_opstates(const struct weir_plan_operator_info *o, const struct weir_manife
 	}
 }
 
-static bool
-is_kind(const struct weir_plan *plan, uint32_t o, enum weir_vertex_kind kind)
+bool
+weir_restore_is_kind(const struct weir_plan *plan, uint32_t o, enum weir_vertex_kind kind)
 {
 	const uint32_t v = plan->op[o].vertex;
 
@@ -237,81 +229,15 @@ check_kind(const struct weir_plan *plan, uint32_t o, const struct weir_manifest_
 
 	for (uint32_t i = 0; i < mo->subtask_cnt; i++)
 		waiting += pending_cnt(&mo->subtasks[i]);
-	if (mo->coordinator.len > 0 && !is_kind(plan, o, WEIR_VERTEX_SOURCE))
+	if (mo->coordinator.len > 0 && !weir_restore_is_kind(plan, o, WEIR_VERTEX_SOURCE))
 		gone(options, err, "operator '%s' was a source and is none any more", mo->id);
-	if (waiting > 0 &&
-	    (!is_kind(plan, o, WEIR_VERTEX_SINK) || strcmp(plan->op[o].type, mo->type) != 0))
+	if (waiting > 0 && (!weir_restore_is_kind(plan, o, WEIR_VERTEX_SINK) ||
+			    strcmp(plan->op[o].type, mo->type) != 0))
 		gone(options, err,
 		     "operator '%s' was a %s, of which %u transactions wait to be committed, and "
 		     "is "
 		     "a %s now",
 		     mo->id, mo->type, waiting, plan->op[o].type);
-}
-
-/* ---- what had ended ---- */
-
-enum ends { GOES_ON, PARTLY, HAD_ENDED };
-
-/* All inputs of a new operator: it ends when they have. */
-static enum ends
-ends_of_new(const struct weir_plan *plan, uint32_t o, const enum ends *ends)
-{
-	for (uint32_t e = 0; e < plan->edge_cnt; e++)
-		if (plan->edge[e].to == o && ends[plan->edge[e].from] != HAD_ENDED)
-			return GOES_ON;
-	return is_kind(plan, o, WEIR_VERTEX_SOURCE) ? GOES_ON : HAD_ENDED;
-}
-
-static enum ends
-ends_of_known(const struct weir_manifest_operator *mo)
-{
-	uint32_t cnt = 0;
-
-	for (uint32_t i = 0; i < mo->subtask_cnt; i++)
-		cnt += weir_restore_ended(&mo->subtasks[i]);
-	return cnt == mo->subtask_cnt ? HAD_ENDED : cnt > 0 ? PARTLY : GOES_ON;
-}
-
-/* Would an operator that had ended, or a subtask of it, get rows again? */
-static bool
-feeds_ended(const struct weir_plan *plan, const struct weir_manifest *m,
-	    const struct weir_plan_edge *e, const enum ends *ends)
-{
-	const struct weir_manifest_operator *to = weir_restore_operator(m, plan->op[e->to].id);
-	const bool is_new = weir_restore_operator(m, plan->op[e->from].id) == NULL;
-
-	if (to == NULL || ends[e->from] == HAD_ENDED)
-		return false;
-	/* Ends of single subtasks are taken over at unchanged parallelism only; with the inputs
-	 * that they had they are as they were. */
-	return ends[e->to] == HAD_ENDED ||
-	       (ends[e->to] == PARTLY && is_new && to->subtask_cnt == plan->op[e->to].parallelism);
-}
-
-/* T29: an operator that had ended takes no row any more; nothing that goes on may feed it. */
-static void
-check_ends(const struct weir_plan *plan, const struct weir_manifest *m, struct weir_error *err)
-{
-	enum ends ends[WEIR_ARRAY_CNT(plan->op)] = { GOES_ON };
-
-	/* Each round settles the new ones one step further down. */
-	for (uint32_t round = 0; round < plan->op_cnt; round++)
-		for (uint32_t o = 0; o < plan->op_cnt; o++) {
-			const struct weir_manifest_operator *mo =
-				weir_restore_operator(m, plan->op[o].id);
-
-			ends[o] = mo != NULL ? ends_of_known(mo) : ends_of_new(plan, o, ends);
-		}
-	for (uint32_t e = 0; e < plan->edge_cnt; e++) {
-		const struct weir_plan_edge *pe = &plan->edge[e];
-
-		if (feeds_ended(plan, m, pe, ends))
-			weir_error_append(
-				err, WEIR_ERR_DATA,
-				"operator '%s' had ended in the checkpoint, and would get "
-				"rows of '%s' now",
-				plan->op[pe->to].id, plan->op[pe->from].id);
-	}
 }
 
 /* What cannot be read is not "nothing": a pre-committed transaction may be in it. */
@@ -352,6 +278,6 @@ weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
 			     mo->id);
 		}
 	}
-	check_ends(plan, m, err);
+	weir_restore_check_ends(plan, m, err);
 	return err->code;
 }

@@ -26,7 +26,16 @@ WEIR_MUST_USE int weir_restore_opstates_end(struct weir_runtime *rt, struct weir
 
 /* What the engine keeps of the subtask; NULL: nothing, or malformed. */
 const struct weir_subtask_blob *weir_restore_blob(const struct weir_manifest_subtask *s);
-/* Had everything of it been through? */
+bool weir_restore_is_kind(const struct weir_plan *plan, uint32_t op, enum weir_vertex_kind kind);
+
+/* restore_ends.c */
+/* Does the subtask say that everything of it was through? */
 bool weir_restore_ended(const struct weir_manifest_subtask *s);
+/* Is that so still, when op, whose subtask it is, goes on from the checkpoint? */
+bool weir_restore_had_ended(const struct weir_plan *plan, const struct weir_manifest *m,
+			    uint32_t op, const struct weir_manifest_subtask *s);
+/* T29: nothing that goes on feeds an operator that had ended. */
+void weir_restore_check_ends(const struct weir_plan *plan, const struct weir_manifest *m,
+			     struct weir_error *err);
 
 #endif /* WEIR_ENGINE_CORE_RESTORE_PRIV_H */

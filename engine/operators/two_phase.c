@@ -223,9 +223,9 @@ precommit(struct weir_two_phase *tp, struct slot *s)
 {
 	const int rc = tp->cfg.sink->precommit(tp->cfg.ctx, &s->t);
 
-	if (rc == WEIR_MORE)
+	if (rc == WEIR_MORE && !WEIR_PLANT(PRECOMMIT_EARLY))
 		return;
-	if (failed(tp, rc) == 0)
+	if (rc == WEIR_MORE || failed(tp, rc) == 0)
 		s->state = tp->cfg.sink->commit != NULL ? READY : GONE;
 }
 
@@ -283,6 +283,8 @@ weir_two_phase_abort(struct weir_two_phase *tp, uint64_t checkpoint)
 		if (s->t.checkpoint == checkpoint && s->origin == WEIR_TRANSACTION_OWN &&
 		    !s->commit && tp->cfg.sink->abort != NULL)
 			(void)failed(tp, tp->cfg.sink->abort(tp->cfg.ctx, &s->t));
+		if (WEIR_PLANT(ABORT_DROPS) && s->t.checkpoint == checkpoint && !s->commit)
+			s->state = GONE;
 	}
 }
 
@@ -309,7 +311,8 @@ commit_some(struct weir_two_phase *tp)
 		if (s->state == READY && s->commit) {
 			const int rc = tp->cfg.sink->commit(tp->cfg.ctx, &s->t);
 
-			if (rc == WEIR_MORE || failed(tp, rc) != 0)
+			if ((rc == WEIR_MORE && !WEIR_PLANT(COMMIT_MORE)) ||
+			    (rc != WEIR_MORE && failed(tp, rc) != 0))
 				return;
 			s->state = GONE;
 		}

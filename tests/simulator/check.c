@@ -234,7 +234,8 @@ static bool
 is_loose(const struct sim_world *w)
 {
 	return w->s.mode == SIM_AT_LEAST_ONCE && w->restores > 0 && w->s.shape != SIM_PASS &&
-	       w->s.shape != SIM_REBALANCE && w->s.shape != SIM_BROADCAST;
+	       w->s.shape != SIM_REBALANCE && w->s.shape != SIM_BROADCAST &&
+	       w->s.shape != SIM_MIXED;
 }
 
 /* The input that the job has read: all of it, or up to where it was drained (S4). */

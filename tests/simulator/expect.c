@@ -402,16 +402,17 @@ void
 sim_expect(const struct sim_scenario *s, uint32_t last_parallelism, struct sim_lines *want)
 {
 	struct plain plain = { want, s->shape == SIM_BROADCAST ? last_parallelism : 1 };
+	const bool rows = s->shape == SIM_PASS || s->shape == SIM_REBALANCE ||
+			  s->shape == SIM_BROADCAST || s->shape == SIM_MIXED;
 
 	if (s->shape == SIM_ORDER) {
 		expect_order(s, want);
 		sim_lines_sort(want);
 		return;
 	}
-	if (s->shape == SIM_PASS || s->shape == SIM_REBALANCE || s->shape == SIM_BROADCAST ||
-	    s->shape == SIM_TWO_SINKS)
+	if (rows || s->shape == SIM_TWO_SINKS)
 		each_row(s, plain_row, &plain);
-	if (s->shape != SIM_PASS && s->shape != SIM_REBALANCE && s->shape != SIM_BROADCAST)
+	if (!rows)
 		expect_grouped(s, want);
 	sim_lines_sort(want);
 }

@@ -220,6 +220,17 @@ static const struct weir_operator even_op = {
 
 /* ---- graphs ---- */
 
+static void
+sink(struct weir_stream *in, const struct sim_scenario *s, weir_format_fn lines)
+{
+	if (!s->own_sink) {
+		weir_sink(in, "out", lines);
+		return;
+	}
+	sim_sink_format = lines;
+	weir_sink_to(in, "out", &sim_sink);
+}
+
 static struct weir_stream *
 source(struct weir_job *job, uint32_t number, const uint32_t *parallelism)
 {
@@ -283,26 +294,26 @@ build_keyed(struct weir_job *job, const struct sim_scenario *s, const uint32_t *
 			&(struct weir_reduce){ .emit = WEIR_EMIT_END,
 					       .agg_cnt = 2,
 					       .agg = { { WEIR_COUNT, 0 }, { WEIR_SUM, VALUE } } });
-		weir_sink(with(in, p[1]), "out", format_word);
+		sink(with(in, p[1]), s, format_word);
 		return;
 	case SIM_REDUCE_PAIR:
 		in = weir_reduce(weir_key_by_columns(in, both, 2), "pairs",
 				 &(struct weir_reduce){ .emit = WEIR_EMIT_END,
 							.agg_cnt = 1,
 							.agg = { { WEIR_COUNT, 0 } } });
-		weir_sink(with(in, p[1]), "out", format_3);
+		sink(with(in, p[1]), s, format_3);
 		return;
 	case SIM_REDUCE_UPDATES:
-		weir_sink(with(counts(in, WEIR_EMIT_UPDATES), p[1]), "out", format_2);
+		sink(with(counts(in, WEIR_EMIT_UPDATES), p[1]), s, format_2);
 		return;
 	case SIM_REDUCE_EACH:
-		weir_sink(with(counts(in, WEIR_EMIT_EACH), p[1]), "out", format_running);
+		sink(with(counts(in, WEIR_EMIT_EACH), p[1]), s, format_running);
 		return;
 	case SIM_ORDER:
-		weir_sink(with(counts(in, WEIR_EMIT_EACH), p[1]), "out", format_order);
+		sink(with(counts(in, WEIR_EMIT_EACH), p[1]), s, format_order);
 		return;
 	default:
-		weir_sink(with(totals(in, KEY, WEIR_EMIT_END), p[1]), "out", format_5);
+		sink(with(totals(in, KEY, WEIR_EMIT_END), p[1]), s, format_5);
 	}
 }
 
@@ -311,7 +322,10 @@ build_plain(struct weir_job *job, const struct sim_scenario *s, const uint32_t *
 {
 	struct weir_stream *in = source(job, 0, p);
 
-	if (s->shape == SIM_REBALANCE) {
+	if (s->shape == SIM_MIXED) {
+		in = weir_union(in, source(job, 1, p));
+		in = with(weir_process(in, "mix", &mix_op), p[0]);
+	} else if (s->shape == SIM_REBALANCE) {
 		in = with(weir_process(weir_rebalance(in), "mix", &mix_op), p[1]);
 		in = with(weir_process(weir_rebalance(in), "keep", &keep_op), p[0]);
 	} else if (s->shape == SIM_BROADCAST) {
@@ -320,7 +334,7 @@ build_plain(struct weir_job *job, const struct sim_scenario *s, const uint32_t *
 		in = with(weir_process(in, "mix", &mix_op), p[0]);
 		in = weir_process(in, "keep", &keep_op);
 	}
-	weir_sink(in, "out", format_row);
+	sink(in, s, format_row);
 }
 
 static void
@@ -335,10 +349,10 @@ build_windows(struct weir_job *job, const struct sim_scenario *s, const uint32_t
 			      &(struct weir_top){ .time_column = 1,
 						  .rank_column = 2,
 						  .length_ns = s->size_ns });
-		weir_sink(in, "out", format_4);
+		sink(in, s, format_4);
 		return;
 	}
-	weir_sink(with(windows(in, s, 3), p[1]), "out", format_5);
+	sink(with(windows(in, s, 3), p[1]), s, format_5);
 }
 
 /* Rows of fixed columns: what a top takes. */
@@ -375,7 +389,7 @@ build_top(struct weir_job *job, const struct sim_scenario *s, const uint32_t *p)
 	in = weir_top(in, "best",
 		      &(struct weir_top){
 			      .time_column = TIME, .rank_column = VALUE, .size_ns = s->size_ns });
-	weir_sink(with(in, p[1]), "out", format_4);
+	sink(with(in, p[1]), s, format_4);
 }
 
 static void
@@ -385,7 +399,7 @@ build_two(struct weir_job *job, const struct sim_scenario *s, const uint32_t *p)
 
 	if (s->shape == SIM_TWO_SINKS) {
 		weir_sink(in, "rows", format_row);
-		weir_sink(with(totals(in, KEY, WEIR_EMIT_END), p[1]), "out", format_5);
+		sink(with(totals(in, KEY, WEIR_EMIT_END), p[1]), s, format_5);
 		return;
 	}
 	in = with(counts(in, WEIR_EMIT_EACH), p[1]);
@@ -394,7 +408,7 @@ build_two(struct weir_job *job, const struct sim_scenario *s, const uint32_t *p)
 			 &(struct weir_reduce){ .emit = WEIR_EMIT_END,
 						.agg_cnt = 1,
 						.agg = { { WEIR_COUNT, 0 } } });
-	weir_sink(with(in, p[0]), "out", format_2);
+	sink(with(in, p[0]), s, format_2);
 }
 
 void
@@ -406,11 +420,12 @@ sim_job_build(struct weir_job *job, const struct sim_scenario *s, const uint32_t
 	case SIM_PASS:
 	case SIM_REBALANCE:
 	case SIM_BROADCAST:
+	case SIM_MIXED:
 		build_plain(job, s, p);
 		break;
 	case SIM_FLAT_MAP:
 		in = weir_process(source(job, 0, p), "repeat", &repeat_op);
-		weir_sink(with(totals(in, KEY, WEIR_EMIT_END), p[1]), "out", format_5);
+		sink(with(totals(in, KEY, WEIR_EMIT_END), p[1]), s, format_5);
 		break;
 	case SIM_REDUCE_END:
 	case SIM_REDUCE_WORD:
@@ -423,7 +438,7 @@ sim_job_build(struct weir_job *job, const struct sim_scenario *s, const uint32_t
 	case SIM_UNION:
 		in = weir_process(source(job, 0, p), "mix", &mix_op);
 		in = weir_union(in, source(job, 1, p));
-		weir_sink(with(totals(in, KEY, WEIR_EMIT_END), p[1]), "out", format_5);
+		sink(with(totals(in, KEY, WEIR_EMIT_END), p[1]), s, format_5);
 		break;
 	case SIM_WINDOW:
 	case SIM_WINDOW_TOP:

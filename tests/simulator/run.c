@@ -495,8 +495,9 @@ print_scenario(struct sim_world *w)
 	if (s->save_steps > 0)
 		sim_event(w, "savepoints every %u steps, %u%% stop%s", s->save_steps, s->stop_pct,
 			  s->branch ? ", one is restored after the end" : "");
-	sim_event(w, "mode %s timeout %lld us sink %llu rows/s", sim_mode_names[s->mode],
-		  (long long)s->aligned_timeout_ns / 1000, (unsigned long long)s->sink_rate);
+	sim_event(w, "mode %s timeout %lld us sink%s %llu rows/s", sim_mode_names[s->mode],
+		  (long long)s->aligned_timeout_ns / 1000, s->own_sink ? " of its own" : "",
+		  (unsigned long long)s->sink_rate);
 	sim_event(w, "disk %lld us spikes %u%% faults %u kills %u power %u%%",
 		  (long long)s->io_delay_ns / 1000, s->io_spike_pct, s->fault_cnt, s->kills,
 		  s->power_pct);
@@ -522,6 +523,7 @@ sim_run(uint64_t seed, bool verbose)
 	weir_sim_disk_mkdir(w.disk, SIM_DATA_DIR);
 	weir_sim_disk_mkdir(w.disk, SIM_OUT_DIR);
 	weir_sim_disk_mkdir(w.disk, SIM_SAVE_DIR);
+	sim_sink_begin(&w);
 	print_scenario(&w);
 	while (run_to_end(&w)) {
 		sim_check_end(&w);

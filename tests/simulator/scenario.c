@@ -8,7 +8,7 @@
 const char *const sim_shape_names[SIM_SHAPE_CNT] = {
 	"pass",	       "rebalance",	 "broadcast",	"flat-map",  "reduce-end", "reduce-word",
 	"reduce-pair", "reduce-updates", "reduce-each", "window",    "window-top", "top",
-	"union",       "union-window",	 "two-stages",	"two-sinks", "order",
+	"union",       "union-window",	 "two-stages",	"two-sinks", "order",	   "mixed",
 };
 
 const char *const sim_mode_names[SIM_MODE_CNT] = { "aligned", "timeout", "unaligned",
@@ -42,7 +42,8 @@ spread(int64_t lo, int64_t hi)
 static void
 draw_input(struct sim_scenario *s)
 {
-	const bool two = s->shape == SIM_UNION || s->shape == SIM_UNION_WINDOW;
+	const bool two =
+		s->shape == SIM_UNION || s->shape == SIM_UNION_WINDOW || s->shape == SIM_MIXED;
 	const bool one_after_the_other = pct(50);
 	const bool many = pct(35); /* splits: one is handed out at any time (K14) */
 	uint32_t rows = (uint32_t)spread(20, 3000);
@@ -170,13 +171,13 @@ draw_asks(struct sim_scenario *s)
 {
 	if (pct(25))
 		s->ask_steps = upto(50, 2000);
-	if (!pct(18))
+	if (!pct(25))
 		return;
 	s->interval_ns = 0;
-	s->ask_steps = upto(300, 3000);
-	s->timeout_ns = upto(1, 12) * MS;
+	s->ask_steps = upto(300, 1500);
+	s->timeout_ns = upto(1, 8) * MS;
 	s->tolerable = 1000;
-	s->freeze_pct = upto(3, 20);
+	s->freeze_pct = upto(8, 25);
 	s->core_cnt = upto(2, SIM_CORES_MAX);
 	s->parallelism[0] = upto(2, 4);
 }
@@ -220,7 +221,12 @@ draw_sleepers(struct sim_scenario *s)
 	s->timeout_ns = upto(3, 8) * MS;
 	s->interval_ns = upto(3, 8) * MS;
 	s->tolerable = 1000;
-	s->freeze_pct = upto(8, 25);
+	s->freeze_pct = upto(12, 30);
+	s->calm_step = 0;
+	s->post_pct = 0;
+	s->kills = upto(0, 1);
+	if (s->shape == SIM_PASS || s->shape == SIM_BROADCAST)
+		s->shape = SIM_REBALANCE;
 	s->turn_ns = upto(20, 60) * US;
 	s->io_delay_ns = 20 * US;
 	s->io_spike_pct = 0;
@@ -228,6 +234,10 @@ draw_sleepers(struct sim_scenario *s)
 	s->lane_depth = 64;
 	s->core_cnt = upto(2, SIM_CORES_MAX);
 	s->parallelism[0] = upto(2, 4);
+	s->parallelism[1] = upto(2, 4);
+	s->batch_max = upto(1, 8);
+	for (uint32_t k = 0; k < s->split_cnt[0]; k++)
+		s->split[0][k].rows += upto(50, 2000 / s->split_cnt[0]);
 }
 
 /* Whole checkpoints are not given up where they should be; afterwards the job must get on (K8). */
@@ -263,6 +273,37 @@ draw_post(struct sim_scenario *s)
 		s->calm_step = (uint32_t)spread(1000, 12000);
 }
 
+/* K11: some checkpoints complete and some expire, and few failures in a row are too many. */
+static void
+draw_flaky(struct sim_scenario *s)
+{
+	s->tolerable = upto(1, 2);
+	s->interval_ns = upto(1, 6) * MS;
+	s->min_pause_ns = 0;
+	s->max_concurrent = 1;
+	s->timeout_ns = upto(4, 10) * MS;
+	s->io_delay_ns = upto(50, 600) * US;
+	s->io_spike_pct = upto(1, 4);
+	s->post_pct = 0;
+	s->post_delay_ns = 0;
+	s->kills = upto(0, 1);
+	s->freeze_pct = upto(0, 4);
+	s->sink_rate = 0;
+}
+
+/* T33: frames of one input are captured, the other one's rows have to come first. */
+static void
+draw_mixed(struct sim_scenario *s)
+{
+	s->shape = SIM_MIXED;
+	draw_input(s);
+	s->parallelism[1] = 1 + s->parallelism[0] % 4;
+	s->rescale = pct(15);
+	s->mode = pct(60) ? SIM_UNALIGNED : SIM_TIMEOUT;
+	s->aligned_timeout_ns = s->mode == SIM_TIMEOUT ? spread(50, 30000) * US : 0;
+	s->max_concurrent = 1;
+}
+
 /* Stops that are given up, and not everybody hears of it. */
 static void
 draw_lost_stops(struct sim_scenario *s)
@@ -283,7 +324,7 @@ draw_lost_stops(struct sim_scenario *s)
 static void
 draw_saves(struct sim_scenario *s)
 {
-	if (!pct(35))
+	if (!pct(50))
 		return;
 	s->save_steps = (uint32_t)spread(60, 6000);
 	s->stop_pct = pct(35) ? 0 : pct(50) ? upto(5, 40) : 100;
@@ -300,6 +341,8 @@ draw_saves(struct sim_scenario *s)
 void
 sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
+	bool special = false;
+
 	*s = (struct sim_scenario){ .seed = seed };
 	rng.state = weir_mix(seed);
 	s->shape = (enum sim_shape)weir_rng_below(&rng, SIM_ORDER);
@@ -315,13 +358,28 @@ sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 		draw_asks(s);
 	s->slice_rows = pct(50) ? 0 : (uint32_t)spread(1, 64);
 	draw_post(s);
-	if (s->checkpoints && pct(8))
+	if (s->checkpoints && pct(14)) {
 		draw_sleepers(s);
-	else if (s->checkpoints && pct(18))
+		special = true;
+	} else if (s->checkpoints && pct(18)) {
 		draw_deaf(s);
-	else if (s->interval_ns == 0 && pct(70))
+		special = true;
+	} else if (s->interval_ns == 0 && pct(80)) {
 		s->post_pct = 0; /* where nothing is lost, nothing has to be asked for */
-	if (s->checkpoints && pct(8))
+		special = true;
+	}
+	if (s->checkpoints && pct(8)) {
 		draw_firing(s);
-	draw_saves(s);
+		special = true;
+	}
+	/* Others would take away what these are for. */
+	if (s->checkpoints && !special && pct(14)) {
+		draw_mixed(s);
+	} else if (s->checkpoints && !special && pct(14)) {
+		draw_flaky(s);
+		special = true;
+	}
+	if (!special || pct(20))
+		draw_saves(s);
+	s->own_sink = pct(20);
 }

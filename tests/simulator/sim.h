@@ -17,6 +17,7 @@
 #include "engine/core/restore.h"
 
 #include <stdio.h>
+#include <weir/sink.h>
 
 #define SIM_SOURCES_MAX	 2u
 #define SIM_SPLITS_MAX	 20u
@@ -50,6 +51,7 @@ enum sim_shape {
 	SIM_TWO_STAGES,
 	SIM_TWO_SINKS,
 	SIM_ORDER, /* each row with its running count: the order per key is in the output */
+	SIM_MIXED, /* a task with a forward and a rebalanced input (T33) */
 	SIM_SHAPE_CNT
 };
 
@@ -122,10 +124,13 @@ struct sim_scenario {
 	int64_t post_delay_ns;
 	uint32_t half_pct;  /* of kills before which a core or the control thread dies alone */
 	uint32_t calm_step; /* of every attempt: from here on nothing goes wrong; 0: never */
+	bool own_sink;	    /* the two-phase sink of sink.c instead of files */
 	bool again;	    /* after the end, from the last checkpoint once more */
 };
 
 void sim_scenario_draw(struct sim_scenario *s, uint64_t seed);
+
+struct sim_world;
 
 /* ---- content ---- */
 
@@ -144,6 +149,13 @@ extern const struct sim_scenario *sim_scenario;
 extern const struct weir_connector sim_connectors[SIM_SOURCES_MAX];
 extern struct weir_rng sim_source_rng; /* when sources have nothing; reads of how many rows */
 extern bool sim_source_calm;	       /* they always have something */
+
+/* ---- the two-phase sink; one at a time ---- */
+
+extern const struct weir_sink_connector sim_sink;
+extern weir_format_fn sim_sink_format; /* of its lines */
+void sim_sink_begin(struct sim_world *w);
+void sim_sink_attempt_end(void);
 
 /* ---- jobs and what they must write ---- */
 
@@ -284,7 +296,7 @@ struct sim_world {
 	struct weir_master *master;
 	struct sim_post *post;
 	struct sim_rules rules;
-	uint64_t last_id; /* of the checkpoint that ends the job; 0: not yet complete */
+	uint64_t last_id; /* of the checkpoint or savepoint that ends the job; 0: not yet */
 	uint64_t post_faults_before;
 	bool calm;	 /* nothing goes wrong any more in this attempt */
 	int64_t calm_ns; /* since then */

@@ -315,7 +315,9 @@ checkpoint_done(void *arg, const struct weir_checkpoint_done *done)
 	w->unaligned += strcmp(done->status, "completed") == 0 && done->frames > 0;
 	w->failed += strcmp(done->status, "failed") == 0;
 	w->aborted += strcmp(done->status, "aborted") == 0;
-	if (strcmp(done->kind, "final") == 0 && strcmp(done->status, "completed") == 0)
+	if ((strcmp(done->kind, "final") == 0 || strcmp(done->kind, "suspend") == 0 ||
+	     strcmp(done->kind, "drain") == 0) &&
+	    strcmp(done->status, "completed") == 0)
 		w->last_id = done->id;
 	/* The product refuses a cut that does not fit; without a fault of the disk there is none.
 	 */
@@ -427,6 +429,7 @@ sim_attempt_end(struct sim_world *w)
 		sim_save_attempt_end(w);
 	sim_post_close(w);
 	weir_runtime_destroy(w->rt);
+	sim_sink_attempt_end();
 	for (uint32_t i = 0; i < w->lane_cnt; i++)
 		weir_sim_lane_destroy(w->lanes[i]);
 	for (uint32_t c = 0; c < w->s.core_cnt; c++) {
