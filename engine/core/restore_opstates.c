@@ -198,12 +198,25 @@ take_for(void *rt, size_t bytes)
 	return weir_runtime_take(rt, bytes);
 }
 
+/* T29: an operator that had ended is never asked to change its state again. What each of its
+ * subtasks took of a union list would be as many copies at the next restore. */
+static uint32_t
+kind_of(const struct weir_operator_state_decl *decl, const struct weir_manifest_operator *mo)
+{
+	bool ended = true;
+
+	for (uint32_t i = 0; i < mo->subtask_cnt; i++)
+		ended &= weir_restore_ended(&mo->subtasks[i]);
+	return ended && decl->kind == WEIR_UNION_LIST ? WEIR_SPLIT_LIST : decl->kind;
+}
+
 static int
 put_state(struct weir_runtime *rt, const struct weir_restore_opstates *r, const struct state *s,
 	  struct weir_error *err)
 {
 	const uint32_t was = s->mo->subtask_cnt, is = rt->cfg.plan->op[s->op].parallelism;
 	const struct weir_operator_state_decl *decl = decl_of(rt, s);
+	const uint32_t kind = kind_of(decl, s->mo);
 	uint64_t *cnt = zeroed(was, sizeof(*cnt));
 	struct weir_share *share = zeroed(was, sizeof(*share));
 	const struct weir_share_old old = { .item_cnt = cnt, .parallelism = was };
@@ -218,7 +231,7 @@ put_state(struct weir_runtime *rt, const struct weir_restore_opstates *r, const 
 		struct weir_opstate *to = &weir_runtime_ctx(rt, s->op, i)->opstate[s->idx];
 		uint64_t bytes, items = 0;
 
-		weir_share_of(decl->kind, &old, i, is, share);
+		weir_share_of(kind, &old, i, is, share);
 		for (uint32_t k = 0; k < was; k++)
 			items += share[k].cnt;
 		bytes = each(r, s, share, NULL, NULL);

@@ -94,7 +94,7 @@ work_of(struct weir_task *t, struct weir_operator_ctx *c)
 		break;
 	case WEIR_WORK_FLUSH:
 		/* T28: behind the end of data nothing comes any more. */
-		if (c->op->flush != NULL && t->state < WEIR_TASK_FINAL)
+		if (c->op->flush != NULL && t->state < WEIR_TASK_FINAL && !c->ended)
 			rc = c->op->flush(c, &c->out);
 		break;
 	case WEIR_WORK_END:

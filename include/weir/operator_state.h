@@ -17,7 +17,9 @@
  *                  one that of another.
  *
  * An operator reads what was restored in open, and may change it in every function from then on;
- * what is there when flush has returned is in the checkpoint.
+ * what is there when flush has returned is in the checkpoint; behind the end of its input there is
+ * no flush, what end leaves is in the last checkpoint. An operator that is restored at that point
+ * gets no rows: its union list too is then only carried on, each item by one subtask.
  *
  * Pointers: items lie at multiples of 8, valid until the state is changed.
  * Memory:   bytes_max per subtask, taken at set-up, and as much again for the copy that a

@@ -143,7 +143,10 @@ watch_end(struct weir_operator_ctx *ctx, struct weir_out *out)
 	struct saying s;
 	const void *item;
 	uint32_t len;
+	const int rc = watch_flush(ctx, out); /* the last one has come */
 
+	if (rc != 0)
+		return rc;
 	say_begin(&s, ctx, out);
 	say(&s, "rows", w->rows);
 	say(&s, "opened", w->opened);

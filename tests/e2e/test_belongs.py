@@ -186,9 +186,12 @@ def ended():
         for parallelism in (1, 2, 3):
             output = e2e.fresh("out")
             shutil.copytree(of.output, output)
-            again = restored("again", where, parallelism, output=output)
+            more = chk()
+            again = restored("again", where, parallelism, output=output, **more)
             finished(f"{where} restored at {parallelism}", again)
             check(f"{where} restored at {parallelism}: nothing is said again", again.lines() == of.lines())
+            check(f"{where} restored at {parallelism}: no count is there twice", sum(
+                items(newest(more), "watch", "rows")) == 2, items(newest(more), "watch", "rows"))
 
 
 def ends_together():
