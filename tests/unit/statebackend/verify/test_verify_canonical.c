@@ -58,10 +58,12 @@ finds_all_but_values(struct weir_kstate_spec spec)
 		tried++;
 		if (verify(r, f->len, &sum, &err) == 0) {
 			passed++;
-			cr_assert_eq(weir_kstate_load(st, seg, f->bytes + seg->offset, NULL, &err), 0);
+			cr_assert_eq(weir_kstate_load(st, seg, f->bytes + seg->offset, NULL, &err),
+				     0);
 		} else {
 			/* The reader need not look at padding. */
-			loaded += weir_kstate_load(st, seg, f->bytes + seg->offset, NULL, &err) == 0;
+			loaded +=
+				weir_kstate_load(st, seg, f->bytes + seg->offset, NULL, &err) == 0;
 		}
 		*byte ^= 0x10;
 	}
