@@ -25,6 +25,7 @@
 #define CANCEL_NS     20000000
 #define SLEEP_MAX_NS  1000000
 #define SLEEP_BUSY_NS 100000 /* while a checkpoint or the like is under way */
+#define SLEEP_SHARE   16     /* of the time that one has been waited for, later on */
 #define BUSY_FOR_NS   5000000
 #define STUCK_NS      1000000000
 #define SLACK_NS      1000ul /* of the sleeps above; the kernel's own is 50 us */
@@ -338,11 +339,25 @@ under_way(const struct weir_attempt_run *a)
 	return n.triggered > n.completed + n.failed + n.aborted;
 }
 
+/* Looking takes a core's CPU some microseconds: what has been waited for long may be found a little
+ * later. */
+static int64_t
+sleep_ns(const struct weir_attempt_run *a, int64_t quiet_ns)
+{
+	int64_t ns = quiet_ns / SLEEP_SHARE;
+
+	if (!under_way(a))
+		return quiet_ns < BUSY_FOR_NS ? SLEEP_BUSY_NS : SLEEP_MAX_NS;
+	if (ns < SLEEP_BUSY_NS)
+		ns = SLEEP_BUSY_NS;
+	return ns < SLEEP_MAX_NS ? ns : SLEEP_MAX_NS;
+}
+
 static void
 sleep_a_little(struct weir_attempt_run *a, int64_t now_ns, int64_t busy_ns)
 {
 	const int64_t due = weir_master_due_ns(a->master);
-	int64_t ns = now_ns - busy_ns < BUSY_FOR_NS ? SLEEP_BUSY_NS : SLEEP_MAX_NS;
+	int64_t ns = sleep_ns(a, now_ns - busy_ns);
 	/* Harvest clears it, and is called only while something is in flight: else it may stay
 	 * readable. */
 	const int io = a->host.control_io->in_flight > 0 ? weir_io_wait_fd(a->host.control_io) : -1;
@@ -374,7 +389,7 @@ control_loop(struct weir_attempt_run *a, struct weir_error *err)
 		end = weir_master_ended(a->master, err);
 		if (end != WEIR_END_NOT_YET)
 			return end;
-		if (any || under_way(a))
+		if (any)
 			busy_ns = now;
 		if (!said && weir_master_running(a->master)) {
 			said = true;

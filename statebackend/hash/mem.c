@@ -100,8 +100,13 @@ run_find(struct mem *m, uint32_t order)
 {
 	uint32_t idx;
 
-	if (m->run_head[order] != MEM_NONE)
-		return run_split(m, order);
+	/* Pages that were in use before they merged, too: those are in the caches and page tables,
+	 * what was never used has to be zeroed by the kernel first. */
+	if (order == 0 || m->run_head[order] != MEM_NONE) {
+		idx = run_split(m, order);
+		if (idx != MEM_NONE)
+			return idx;
+	}
 	if (order == 0 && m->lo < m->hi) {
 		m->free_cnt--;
 		return m->lo++;
