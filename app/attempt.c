@@ -90,7 +90,8 @@ open_host(struct weir_attempt_run *a, struct weir_error *err)
 					.io = io[cfg->io_backend],
 					.control_cpus = control,
 					.control_cnt = cfg->control_cores.cnt,
-					.more_frames = weir_recovery_frame_cnt(a->recovery) };
+					.more_frames = weir_recovery_frame_cnt(a->recovery),
+					.checkpoints = a->checkpoints };
 	int rc;
 
 	WEIR_ASSERT(control != NULL);

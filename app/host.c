@@ -15,9 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define IO_DEPTH      64u
-#define STAGING_BYTES (16u << 20)
-#define CHUNK_BYTES   (1u << 20)
+#define IO_DEPTH    64u
+#define CHUNK_BYTES (1u << 20)
 
 /* ---- driver table ---- */
 
@@ -86,16 +85,27 @@ static int
 open_core(struct weir_host *h, uint32_t c, struct weir_error *err)
 {
 	const struct weir_plan *plan = h->opt.plan;
+	struct iovec staging;
 	const struct weir_io_options io = { .backend = h->opt.io,
 					    .depth = IO_DEPTH,
 					    .cpus = h->opt.control_cpus,
-					    .cpu_cnt = h->opt.control_cnt };
+					    .cpu_cnt = h->opt.control_cnt,
+					    .regions = &staging,
+					    /* Registered memory is there from the start. */
+					    .region_cnt = h->opt.checkpoints ? 1 : 0 };
 	struct weir_backend_hash_config bc = { .budget_key = "memory.state" };
-	struct weir_snap_config sc = { .staging_bytes = STAGING_BYTES,
+	struct weir_snap_config sc = { .staging_bytes = WEIR_HOST_STAGING_BYTES,
 				       .chunk_bytes = CHUNK_BYTES,
 				       .seg_max = WEIR_HOST_SEGMENTS_MAX };
 	int rc;
 
+	/* Without checkpoints too: savepoints are asked for at any time. Untouched memory is none.
+	 */
+	rc = weir_region_map(WEIR_HOST_STAGING_BYTES, WEIR_HUGE_OFF, WEIR_REGION_NODE_ANY,
+			     &h->staging[c], err);
+	if (rc != 0)
+		return weir_error_prefix(err, "staging memory of core %u", c);
+	staging = (struct iovec){ h->staging[c].base, h->staging[c].bytes };
 	rc = weir_io_open(&io, &h->io[c], c == 0 ? h->io_report : NULL, err);
 	if (rc != 0)
 		return weir_error_prefix(err, "file work of core %u", c);
@@ -108,14 +118,10 @@ open_core(struct weir_host *h, uint32_t c, struct weir_error *err)
 	h->backend[c] = weir_backend_hash_open(&bc, err);
 	if (h->backend[c] == NULL)
 		return err->code;
-	/* Without checkpoints too: savepoints are asked for at any time. Untouched memory is none.
-	 */
-	h->staging[c] = aligned_alloc(WEIR_PAGE, STAGING_BYTES);
 	h->segs[c] = calloc(WEIR_HOST_SEGMENTS_MAX, sizeof(*h->segs[c]));
-	WEIR_ASSERT(h->staging[c] != NULL);
 	WEIR_ASSERT(h->segs[c] != NULL);
 	sc.io = h->io[c];
-	sc.staging = h->staging[c];
+	sc.staging = h->staging[c].base;
 	sc.segs = h->segs[c];
 	h->writer[c] = weir_snap_writer_create(&sc, err);
 	return h->writer[c] == NULL ? err->code : 0;
@@ -177,7 +183,7 @@ weir_host_close(struct weir_host *h, bool clean)
 	for (uint32_t c = 0; c < h->opt.plan->core_cnt; c++) {
 		if (h->writer[c] != NULL)
 			weir_snap_writer_destroy(h->writer[c]);
-		free(h->staging[c]);
+		weir_region_unmap(&h->staging[c]);
 		free(h->segs[c]);
 		weir_region_unmap(&h->state[c]);
 	}

@@ -22,6 +22,7 @@ struct weir_host_options {
 	const uint32_t *control_cpus;
 	uint32_t control_cnt;
 	uint32_t more_frames; /* than the plan has: restored in flight */
+	bool checkpoints;     /* they are on: what writes them is made ready */
 };
 
 /* A core's thread and what it tells the report. */
@@ -44,7 +45,7 @@ struct weir_host {
 	struct weir_region state[WEIR_PLAN_CORES_MAX];
 	struct weir_backend *backend[WEIR_PLAN_CORES_MAX];
 	struct weir_snap_writer *writer[WEIR_PLAN_CORES_MAX];
-	void *staging[WEIR_PLAN_CORES_MAX];
+	struct weir_region staging[WEIR_PLAN_CORES_MAX];
 	struct weir_segment *segs[WEIR_PLAN_CORES_MAX];
 	struct weir_host_core core[WEIR_PLAN_CORES_MAX];
 	bool launched[WEIR_PLAN_CORES_MAX];
@@ -57,6 +58,8 @@ struct weir_host {
 };
 
 #define WEIR_HOST_SEGMENTS_MAX 65536u
+/* Per core: what a checkpoint is gathered in; registered with io_uring if the limits allow. */
+#define WEIR_HOST_STAGING_BYTES (16u << 20)
 
 /* Control thread: tell the cores whether it has file work in flight. */
 static inline void

@@ -1,3 +1,4 @@
+#include "app/host.h"
 #include "app/session.h"
 
 /*
@@ -157,7 +158,7 @@ weir_session_preflight(const struct weir_session *s, char *text, size_t cap)
 		.huge_bytes = cfg->memory_hugepages != WEIR_CFG_HUGEPAGES_OFF
 				      ? s->plan->frame_bytes_sum + state
 				      : 0,
-		.register_bytes = uring ? s->plan->frame_bytes_sum : 0,
+		.register_bytes = uring ? (uint64_t)s->plan->core_cnt * WEIR_HOST_STAGING_BYTES : 0,
 		.uring = uring,
 	};
 	struct weir_preflight_line lines[WEIR_PREFLIGHT_MAX];

@@ -55,7 +55,15 @@ put_list(struct weir_outgoing *o, struct weir_outgoing_range *range)
 	}
 }
 
-/* As much of the first range as fits; false: something of it is left. */
+/* One piece of memory may be registered with the driver; gathered ones are pinned at every write.
+ */
+static bool
+stands_alone(const struct weir_outgoing_range *range)
+{
+	return range->list == NULL && range->len >= WEIR_OUTGOING_ALONE;
+}
+
+/* As much of the first range as fits; false: the write is to go as it is. */
 static bool
 put_range(struct weir_outgoing *o)
 {
@@ -65,7 +73,7 @@ put_range(struct weir_outgoing *o)
 		const struct weir_outgoing_part part = { .range = range->list == NULL ? range
 										      : NULL };
 
-		if (!has_room(o, range->len))
+		if (!has_room(o, range->len) || (stands_alone(range) && o->part_cnt > 0))
 			return false;
 		put(o, &part, range->bytes, range->len);
 		range->sent = true;
@@ -78,7 +86,7 @@ put_range(struct weir_outgoing *o)
 			return false;
 	}
 	o->first = range->next;
-	return true;
+	return !stands_alone(range);
 }
 
 struct weir_io_req *

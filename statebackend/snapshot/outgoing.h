@@ -16,7 +16,8 @@
 #include "engine/io.h"
 #include "engine/state/snapshot.h"
 
-#define WEIR_OUTGOING_BYTES_MAX (4u << 20) /* of one write; a single range may be longer */
+#define WEIR_OUTGOING_BYTES_MAX (4u << 20)   /* of one write; a single range may be longer */
+#define WEIR_OUTGOING_ALONE	(512u << 10) /* a range that is a write of its own */
 
 /* Bytes, then the pieces of a list if there is one, from off on. */
 struct weir_outgoing_range {
