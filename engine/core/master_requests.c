@@ -78,7 +78,9 @@ refusal(const struct weir_master *m, const struct weir_master_request *request)
 	if (m->coord == NULL ||
 	    (m->cfg.job_dir == NULL && !weir_request_is_savepoint(request->kind)))
 		return "checkpoints are off";
-	if (m->end != WEIR_END_NOT_YET)
+	/* T35: tasks that have been told to commit close, and one that declines would fail the job
+	 * after its output is there. */
+	if (m->end != WEIR_END_NOT_YET || (m->cfg.job_dir == NULL && m->final_asked))
 		return "the job is ending";
 	if (m->stop != WEIR_REQUEST_CHECKPOINT)
 		return "the job is being stopped";

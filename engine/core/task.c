@@ -63,7 +63,8 @@ weir_task_start(struct weir_task *t)
 	} else {
 		/* T27: the restored state may hold rows that had been put off. */
 		for (uint32_t i = 0; i < t->ctx_cnt; i++) {
-			t->ctx[i]->more = t->ctx[i]->op != NULL && t->ctx[i]->op->more != NULL;
+			t->ctx[i]->more = t->ctx[i]->op != NULL && t->ctx[i]->op->more != NULL &&
+					  !WEIR_PLANT(MORE_LOST);
 			t->host.more |= t->ctx[i]->more;
 		}
 		weir_task_watermark_resume(t);

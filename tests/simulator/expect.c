@@ -181,6 +181,15 @@ expect_order(const struct sim_scenario *s, struct sim_lines *want)
 }
 
 static void
+burst_row(const struct sim_scenario *s, const struct sim_row *row, uint32_t source, void *arg)
+{
+	(void)s;
+	(void)source;
+	for (uint64_t n = 0; n < row->value % 16; n++)
+		line(arg, "%llu 1", (unsigned long long)row->key);
+}
+
+static void
 group_row(const struct sim_scenario *s, const struct sim_row *row, uint32_t source, void *arg)
 {
 	struct item item = { .a = (int64_t)row->key, .value = row->value, .key = row->key };
@@ -405,8 +414,11 @@ sim_expect(const struct sim_scenario *s, uint32_t last_parallelism, struct sim_l
 	const bool rows = s->shape == SIM_PASS || s->shape == SIM_REBALANCE ||
 			  s->shape == SIM_BROADCAST || s->shape == SIM_MIXED;
 
-	if (s->shape == SIM_ORDER) {
-		expect_order(s, want);
+	if (s->shape == SIM_ORDER || s->shape == SIM_BURST) {
+		if (s->shape == SIM_ORDER)
+			expect_order(s, want);
+		else
+			each_row(s, burst_row, want);
 		sim_lines_sort(want);
 		return;
 	}

@@ -338,6 +338,59 @@ static const struct weir_operator even_op = {
 	.name = "even", .out = &pair, .reads = 1u << KEY | 1u << 5, .process = even
 };
 
+/* A row makes value % 16 rows {key, 1}, a few at a time; state: key -> rows still to come. */
+static int
+burst(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
+{
+	(void)out;
+	for (uint32_t i = 0; i < in->selected; i++) {
+		const uint32_t r = weir_row(in, i);
+		const uint64_t key = weir_u64(in, KEY)[r];
+		uint64_t *left = weir_state_put(ctx, 0, 0, &key, sizeof(key),
+						weir_state_hash(&key, sizeof(key)));
+
+		*left += weir_u64(in, VALUE)[r] % 16;
+	}
+	return WEIR_MORE;
+}
+
+static int
+burst_more(struct weir_operator_ctx *ctx, struct weir_out *out)
+{
+	struct weir_batch *b = weir_out_rows(out);
+	uint64_t cursor = 0;
+	const void *at, *value;
+	uint32_t len;
+	int rc;
+
+	while (b->rows < 3 && weir_state_next(ctx, 0, 0, &cursor, &at, &len, &value)) {
+		uint64_t key, *left;
+
+		if (*(const uint64_t *)value == 0)
+			continue;
+		memcpy(&key, at, sizeof(key));
+		left = weir_state_put(ctx, 0, 0, &key, sizeof(key),
+				      weir_state_hash(&key, sizeof(key)));
+		(*left)--;
+		((uint64_t *)b->col[0])[b->rows] = key;
+		((uint64_t *)b->col[1])[b->rows++] = 1;
+	}
+	b->selected = b->rows;
+	if (b->rows == 0)
+		return 0;
+	rc = weir_out_emit(out);
+	return rc != 0 ? rc : WEIR_MORE;
+}
+
+static const struct weir_state_decl left_state[] = { { .name = "left", .value_bytes = 8 } };
+static const struct weir_operator burst_op = { .name = "burst",
+					       .out = &pair,
+					       .reads = 1u << KEY | 1u << VALUE,
+					       .states = left_state,
+					       .state_cnt = 1,
+					       .process = burst,
+					       .more = burst_more };
+
 /* ---- graphs ---- */
 
 static void
@@ -555,6 +608,10 @@ sim_job_build(struct weir_job *job, const struct sim_scenario *s, const uint32_t
 	case SIM_REDUCE_EACH:
 	case SIM_ORDER:
 		build_keyed(job, s, p);
+		break;
+	case SIM_BURST:
+		in = weir_process(weir_key_by(source(job, 0, p), KEY), "burst", &burst_op);
+		sink(with(in, p[1]), s, format_2);
 		break;
 	case SIM_UNION:
 		in = weir_process(source(job, 0, p), "mix", &mix_op);

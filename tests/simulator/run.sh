@@ -10,7 +10,7 @@ clean)
 	# Seeds that found a fault once are among these; see docs/testing.md.
 	"$sim" --seeds 1..300 || exit 1
 	for seed in 72 138 253 260 293 313 337 448 471 486 535 539 545 585 786 802 900 1012 1066 1152 1990 2221 4025 4524 \
-		5431 100957 318 344 1037 1262; do
+		5431 100957 318 344 1037 1262 1425; do
 		"$sim" --seeds $seed..$seed || exit 1
 	done
 	;;

@@ -6,9 +6,10 @@
 #define MS 1000000
 
 const char *const sim_shape_names[SIM_SHAPE_CNT] = {
-	"pass",	       "rebalance",	 "broadcast",	"flat-map",  "reduce-end", "reduce-word",
-	"reduce-pair", "reduce-updates", "reduce-each", "window",    "window-top", "top",
-	"union",       "union-window",	 "two-stages",	"two-sinks", "order",	   "mixed",
+	"pass",	       "rebalance",   "broadcast",	"flat-map",	"reduce-end",
+	"reduce-word", "reduce-pair", "reduce-updates", "reduce-each",	"window",
+	"window-top",  "top",	      "union",		"union-window", "two-stages",
+	"two-sinks",   "order",	      "burst",		"mixed",
 };
 
 const char *const sim_mode_names[SIM_MODE_CNT] = { "aligned", "timeout", "unaligned",
@@ -273,6 +274,32 @@ draw_post(struct sim_scenario *s)
 		s->calm_step = (uint32_t)spread(1000, 12000);
 }
 
+/* T27: rows are put off at any time, and after a restore there may come no other. */
+static void
+draw_burst(struct sim_scenario *s)
+{
+	s->shape = SIM_BURST;
+	s->source_cnt = 1;
+	s->key_cnt = upto(1, 60);
+	if (pct(40)) /* in the middle of a chain */
+		s->parallelism[0] = s->parallelism[1] = 1;
+	s->rescale = pct(15);
+	s->mode = SIM_UNALIGNED; /* an aligned barrier stands behind rows */
+	s->max_concurrent = 1;
+	s->sink_rate = 0;
+	s->batch_max = 60;
+	s->turn_ns = upto(20, 200) * US;
+	s->interval_ns = upto(1, 3) * MS;
+	s->timeout_ns = SIM_TIMEOUT_LONG;
+	s->min_pause_ns = 0;
+	s->io_delay_ns = upto(0, 100) * US;
+	s->io_spike_pct = 0;
+	s->kills = upto(3, 6);
+	s->post_pct = s->calm_step = 0;
+	for (uint32_t k = 0; k < s->split_cnt[0]; k++)
+		s->split[0][k].rows = upto(0, 200 / s->split_cnt[0]);
+}
+
 /* K11: some checkpoints complete and some expire, and few failures in a row are too many. */
 static void
 draw_flaky(struct sim_scenario *s)
@@ -378,6 +405,8 @@ sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	} else if (s->checkpoints && !special && pct(14)) {
 		draw_flaky(s);
 		special = true;
+	} else if (s->checkpoints && !special && pct(30)) {
+		draw_burst(s);
 	}
 	if (!special || pct(20))
 		draw_saves(s);

@@ -51,6 +51,7 @@ enum sim_shape {
 	SIM_TWO_STAGES,
 	SIM_TWO_SINKS,
 	SIM_ORDER, /* each row with its running count: the order per key is in the output */
+	SIM_BURST, /* rows that make many, put off in state (T27) */
 	SIM_MIXED, /* a task with a forward and a rebalanced input (T33) */
 	SIM_SHAPE_CNT
 };
