@@ -113,17 +113,19 @@ give_up(struct kstate *st)
 
 	(void)weir_fail(
 		&err, WEIR_ERR_FAILED,
-		"operator %u, subtask %u, state %s: the canonical format sorts its entries, "
-		"and %llu bytes of state memory are free for that; raise %s, or take it "
-		"native",
+		"operator %u, subtask %u, state %s: %s, and %llu bytes of state memory are free "
+		"for that; raise %s%s",
 		spec->operator_idx, spec->subtask, spec->name,
-		(unsigned long long)mem_free_bytes(&st->be->mem), st->be->budget_key);
+		st->snap.is_canonical ? "the canonical format sorts its entries"
+				      : "keys longer than 256 bytes have to be copied",
+		(unsigned long long)mem_free_bytes(&st->be->mem), st->be->budget_key,
+		st->snap.is_canonical ? ", or take it native" : "");
 	weir_snap_writer_refuse(st->snap.writer, &err);
 	hash_thaw(&st->pub);
 }
 
 bool
-canonical_has_room(struct kstate *st, uint64_t bytes)
+snap_has_room(struct kstate *st, uint64_t bytes)
 {
 	if (mem_free_bytes(&st->be->mem) >= bytes + hash_growth_bytes(st, WEIR_STATE_BATCH_MAX))
 		return true;

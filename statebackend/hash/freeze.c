@@ -250,6 +250,17 @@ long_keys_bytes(const struct table *t, const struct spot *s)
 	return bytes;
 }
 
+/* weir_kstate_reserve() counts blocks: the keys outside them are too rare and too large to keep
+ * room for all that a batch might touch. False: there is none, and the snapshot is given up. */
+static bool
+long_keys_fit(const struct table *t, const struct spot *s)
+{
+	struct kstate *st = state_of(t);
+	const uint64_t bytes = st->l.mode == MODE_BYTES ? long_keys_bytes(t, s) : 0;
+
+	return bytes == 0 || snap_has_room(st, bytes);
+}
+
 static void
 capture(struct table *t, const struct spot *s, bool spare)
 {
@@ -266,17 +277,13 @@ void
 snap_capture(struct table *t, const struct spot *s)
 {
 	struct kstate *st = state_of(t);
-	uint64_t outside;
 
 	if (weir_snap_writer_dead(st->snap.writer))
 		return;
-	if (st->snap.is_canonical) {
-		outside = long_keys_bytes(t, s);
-		if (canonical_is_past(st, t, s) ||
-		    (outside > 0 && !canonical_has_room(st, outside)))
-			return;
-	}
-	capture(t, s, true);
+	if (st->snap.is_canonical && canonical_is_past(st, t, s))
+		return;
+	if (long_keys_fit(t, s))
+		capture(t, s, true);
 }
 
 void
@@ -348,6 +355,8 @@ walk_capture(struct table *t, const struct spot *s)
 		s->meta->captured = st->snap.no;
 		return WEIR_LINE;
 	}
+	if (!long_keys_fit(t, s))
+		return s->geo->bytes;
 	if (st->snap.home == NULL) {
 		capture(t, s, false);
 		return s->geo->bytes;
@@ -393,7 +402,8 @@ walk_step(struct kstate *st)
 	return bytes + WEIR_LINE;
 }
 
-/* A chunk with room for a row must be there before the walk takes one: slices make no shadows. */
+/* A chunk with room for a row must be there before the walk takes one: slices make no shadows, but
+ * of keys that stand outside their block. */
 static bool
 walk_ready(struct kstate *st)
 {
@@ -452,6 +462,8 @@ hash_slice(struct weir_kstate *pub, uint32_t pages)
 		if (!walk_ready(st))
 			return false;
 		bytes = walk_step(st);
+		if (weir_snap_writer_dead(snap->writer))
+			return false; /* the next one thaws */
 		budget -= bytes < budget ? bytes : budget;
 	}
 	return snap->at == NULL && snap->shadows == NULL && finish(st);

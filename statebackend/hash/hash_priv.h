@@ -281,7 +281,7 @@ void canonical_stop(struct kstate *st);
 /* Is nothing of this block needed any more? */
 bool canonical_is_past(const struct kstate *st, const struct table *t, const struct spot *s);
 /* There is no memory for so many bytes more: the snapshot is given up. */
-bool canonical_has_room(struct kstate *st, uint64_t bytes);
+bool snap_has_room(struct kstate *st, uint64_t bytes);
 
 /* load.c */
 int hash_load(struct weir_kstate *st, const struct weir_segment *seg, const void *bytes,

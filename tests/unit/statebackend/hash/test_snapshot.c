@@ -394,3 +394,53 @@ Test(snapshot, memory_held_by_a_snapshot_makes_writers_wait)
 		snap_rig_destroy(r);
 	}
 }
+
+/* Touch key number nr, which is as long as a key may be. */
+static void
+touch_long(struct world *w, uint64_t nr)
+{
+	static uint8_t heap[WEIR_KEY_BYTES_MAX];
+	const struct weir_bytes bytes = { .len = sizeof(heap) };
+	const struct weir_keys keys = { .bytes = &bytes, .heap = (char *)heap };
+	const uint16_t sel = 0;
+	void *value;
+
+	memset(heap, 7, sizeof(heap));
+	memcpy(heap, &nr, sizeof(nr));
+	weir_table_batch(weir_kstate_table(w->st, 0, true), &keys, &sel, 1, &value);
+}
+
+/* A copy of a block takes its long keys along, each as a shadow of its own: when there is no memory
+ * for them, the snapshot is given up, and rows go on. */
+Test(snapshot, no_memory_for_long_keys_fails_the_snapshot)
+{
+	struct weir_kstate_spec spec = NUMBERS;
+	struct snap_rig *r = snap_rig_create(65536, 3, 1);
+	struct weir_state_usage usage;
+	uint64_t cnt = 0;
+	struct world w;
+
+	spec.key_kind = WEIR_KEY_BYTES;
+	spec.key_bytes = 0;
+	world_init(&w, &spec, 8u << 20, 1);
+	while (cnt < 1000 && weir_kstate_reserve(w.st, 1) == WEIR_STATE_ROOM)
+		touch_long(&w, cnt++);
+	snap_begin(r);
+	weir_kstate_freeze(w.st, r->w);
+	for (uint64_t nr = 0; nr < cnt; nr++) {
+		while (weir_kstate_reserve(w.st, 1) == WEIR_STATE_WAIT) {
+			(void)snap_turn(r);
+			(void)!weir_kstate_slice(w.st, 1);
+		}
+		touch_long(&w, nr);
+	}
+	while (!weir_kstate_slice(w.st, 4))
+		(void)snap_turn(r);
+	cr_assert_eq(snap_finish(r), WEIR_SNAP_FAILED);
+	cr_assert_not_null(strstr(weir_snap_writer_error(r->w)->text, "state.memory"), "%s",
+			   weir_snap_writer_error(r->w)->text);
+	weir_backend_usage(w.be, &usage);
+	cr_assert_eq(usage.frozen_bytes, 0);
+	world_fini(&w);
+	snap_rig_destroy(r);
+}
