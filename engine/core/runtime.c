@@ -7,6 +7,7 @@
 
 #define SCRATCH_HEAP 16384u
 #define SLICE_ROWS   4096u
+#define BATCHES	     16u /* more of them make frames that go to the next core together */
 
 void *
 weir_runtime_take(struct weir_runtime *rt, size_t bytes)
@@ -398,6 +399,7 @@ make_task(struct weir_runtime *rt, uint32_t task_idx, uint32_t subtask, struct w
 	t->host.job = rt->cfg.job_name;
 	t->host.attempt = rt->cfg.attempt;
 	t->host.slice_rows = rt->cfg.slice_rows > 0 ? rt->cfg.slice_rows : SLICE_ROWS;
+	t->host.batches = rt->cfg.batches > 0 ? rt->cfg.batches : BATCHES;
 	t->event_base = t->number * WEIR_TASK_EVENTS;
 	t->events = rt->events + t->event_base;
 	for (uint32_t k = 0; k < pt->op_cnt; k++) {

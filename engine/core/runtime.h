@@ -50,6 +50,7 @@ struct weir_runtime_config {
 	int64_t sync_timeout_ns; /* T23; 0: no watchdog */
 	/* Rows after which a firing goes on in a later turn (T26); 0: as measured best. */
 	uint32_t slice_rows;
+	uint32_t batches;     /* that a source reads in a turn; 0: as measured best */
 	uint32_t segment_max; /* per data file */
 	/* Frames in flight to start with; NULL: none. The driver's frames are so many more. */
 	struct weir_recovery *recovery;

@@ -4,8 +4,7 @@
 #include "engine/base/plant.h"
 #include "engine/core/core.h"
 
-#define BURSTS_A_TURN  4u
-#define BATCHES_A_TURN 16u /* of a source: more of them make frames that go on together */
+#define BURSTS_A_TURN 4u
 
 static void
 take_frame(struct weir_task *t, uint32_t channel, uint32_t ref)
@@ -149,7 +148,7 @@ weir_task_poll_source(struct weir_task *t, uint64_t *rows)
 
 	if (t->state != WEIR_TASK_RUNNING)
 		return regime;
-	for (uint32_t n = 0; n < BATCHES_A_TURN && can_take(t); n++) {
+	for (uint32_t n = 0; n < t->host.batches && can_take(t); n++) {
 		const int64_t before = t->readers->watermark_ns;
 		uint32_t got;
 		const int rc = weir_readers_read(t->readers, t->host.now_ns, &got);
@@ -159,7 +158,7 @@ weir_task_poll_source(struct weir_task *t, uint64_t *rows)
 			return WEIR_REGIME_BUSY;
 		}
 		if (got == 0) {
-			n = BATCHES_A_TURN;
+			n = t->host.batches;
 		} else {
 			*rows += got;
 			regime = WEIR_REGIME_BUSY;

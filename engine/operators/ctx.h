@@ -49,6 +49,7 @@ struct weir_operator_host {
 	/* T26: rows and entries after which a firing goes on in a later turn; and rows emitted
 	 * since the work of this turn began. */
 	uint32_t slice_rows;
+	uint32_t batches; /* that a source reads in a turn */
 	uint32_t emitted;
 	bool more; /* T27: some operator has put rows off */
 	/* Of the last stamped rows that came in: what an aggregate emits takes it. 0: none. */

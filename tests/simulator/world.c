@@ -236,6 +236,7 @@ make_runtime(struct sim_world *w)
 {
 	const struct weir_runtime_config rc = {
 		.slice_rows = w->s.slice_rows,
+		.batches = 4,
 		.plan = w->plan,
 		.driver = &w->driver,
 		.job_name = SIM_JOB,

@@ -275,6 +275,7 @@ make_runtime(struct world *w, const struct weir_manifest *from)
 {
 	const struct weir_runtime_config rc = { .plan = w->plan,
 						.driver = &w->driver,
+						.batches = 4,
 						.job_name = WORLD_JOB,
 						.attempt = w->attempt,
 						.job_hash = weir_hash_bytes(WORLD_JOB,
