@@ -121,7 +121,9 @@ give_up(struct kstate *st)
 		(unsigned long long)mem_free_bytes(&st->be->mem), st->be->budget_key,
 		st->snap.is_canonical ? ", or take it native" : "");
 	weir_snap_writer_refuse(st->snap.writer, &err);
-	hash_thaw(&st->pub);
+	/* The walk of pages may stand in a table that would go; its next slice thaws. */
+	if (st->snap.is_canonical)
+		hash_thaw(&st->pub);
 }
 
 bool

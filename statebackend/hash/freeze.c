@@ -349,7 +349,8 @@ walk_capture(struct table *t, const struct spot *s)
 {
 	struct kstate *st = state_of(t);
 	const struct weir_snap_chunk *chunk = st->snap.chunk;
-	const uint32_t record = weir_snap_chunk_records(chunk);
+	/* The keys of the page before may have taken the last chunk: then all goes to shadows. */
+	const uint32_t record = chunk != NULL ? weir_snap_chunk_records(chunk) : 0;
 
 	if (home_is_listed(&st->be->homes, s->meta, st->snap.no)) {
 		s->meta->captured = st->snap.no;
@@ -357,7 +358,7 @@ walk_capture(struct table *t, const struct spot *s)
 	}
 	if (!long_keys_fit(t, s))
 		return s->geo->bytes;
-	if (st->snap.home == NULL) {
+	if (chunk == NULL || st->snap.home == NULL) {
 		capture(t, s, false);
 		return s->geo->bytes;
 	}

@@ -129,8 +129,8 @@ weir_outgoing_done(struct weir_outgoing *o,
 	}
 }
 
-static void
-list_drop(struct weir_snap_pieces *list)
+void
+weir_outgoing_release(struct weir_snap_pieces *list)
 {
 	const uint32_t cnt = list->cnt;
 
@@ -148,7 +148,7 @@ weir_outgoing_drop(struct weir_outgoing *o,
 
 		o->first = range->next;
 		if (range->list != NULL)
-			list_drop(range->list);
+			weir_outgoing_release(range->list);
 		gone(arg, range);
 	}
 }

@@ -65,6 +65,9 @@ struct weir_io_req *weir_outgoing_next(struct weir_outgoing *o, int handle, void
 void weir_outgoing_done(struct weir_outgoing *o,
 			void (*gone)(void *arg, struct weir_outgoing_range *range), void *arg);
 
+/* Pieces that are not sent will not be: the last release gives the list back. */
+void weir_outgoing_release(struct weir_snap_pieces *list);
+
 /* What is not sent yet goes back unwritten. No write is under way. */
 void weir_outgoing_drop(struct weir_outgoing *o,
 			void (*gone)(void *arg, struct weir_outgoing_range *range), void *arg);

@@ -442,16 +442,6 @@ weir_snap_writer_append(struct weir_snap_writer *w, const struct weir_snap_blob 
 	return true;
 }
 
-/* They will not be written; the last release gives the list back. */
-static void
-pieces_release(struct weir_snap_pieces *list)
-{
-	const uint32_t cnt = list->cnt;
-
-	for (uint32_t i = 0; i < cnt; i++)
-		list->release(list, i);
-}
-
 bool
 weir_snap_writer_pieces(struct weir_snap_writer *w, struct weir_snap_pieces *list)
 {
@@ -474,7 +464,8 @@ weir_snap_writer_pieces(struct weir_snap_writer *w, struct weir_snap_pieces *lis
 		fail(w, "too many segments in", -E2BIG);
 	if (w->dead) {
 		weir_snap_chunk_drop(w, c);
-		pieces_release(list);
+		list->sent = 0;
+		weir_outgoing_release(list);
 		return true;
 	}
 	memset(c->bytes + sizeof(head), 0, WEIR_SNAP_PIECES_AT - sizeof(head));

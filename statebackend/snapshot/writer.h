@@ -18,10 +18,10 @@
  * Protocol:  the owner of the weir_io harvests; it gives every harvested request whose user pointer
  *            is the writer to weir_snap_writer_done(). weir_snap_writer_step() submits what can go.
  * Cost:      begin, seal, step: O(1) and at most chunk_cnt requests; no allocation after init.
- * Limits:    weir_snap_writer.seg_max segments per file, and as many refs; a blob of any size is
- * cut into chunks. Failure:   the first failed request decides (err: -errno of the driver,
- * operation, path). Then no more is submitted but the close; requests in flight are waited for;
- * state ends as FAILED. fsync is never retried, a file name never used again.
+ * Limits:    seg_max segments per file and as many refs; a blob of any size is cut into chunks.
+ * Failure:   the first failed request decides (err: -errno of the driver, operation, path). Then no
+ *            more is submitted but the close; requests in flight are waited for; state ends as
+ *            FAILED. fsync is never retried, a file name never used again.
  */
 
 #include "engine/base/error.h"

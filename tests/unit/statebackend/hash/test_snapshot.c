@@ -444,3 +444,32 @@ Test(snapshot, no_memory_for_long_keys_fails_the_snapshot)
 	world_fini(&w);
 	snap_rig_destroy(r);
 }
+
+/* The walk gives up in a table that goes when the snapshot does. */
+Test(snapshot, no_memory_for_long_keys_of_a_dropped_table)
+{
+	struct weir_kstate_spec spec = NUMBERS;
+	struct snap_rig *r = snap_rig_create(65536, 3, 1);
+	struct weir_state_usage usage;
+	uint64_t cnt = 0;
+	struct world w;
+
+	spec.key_kind = WEIR_KEY_BYTES;
+	spec.key_bytes = 0;
+	world_init(&w, &spec, 8u << 20, 1);
+	while (cnt < 1000 && weir_kstate_reserve(w.st, 1) == WEIR_STATE_ROOM)
+		touch_long(&w, cnt++);
+	snap_begin(r);
+	weir_kstate_freeze(w.st, r->w);
+	weir_table_drop(weir_kstate_table(w.st, 0, false));
+	while (!weir_kstate_slice(w.st, 4))
+		(void)snap_turn(r);
+	cr_assert_eq(snap_finish(r), WEIR_SNAP_FAILED);
+	cr_assert_null(weir_kstate_table_from(w.st, INT64_MIN));
+	weir_backend_usage(w.be, &usage);
+	cr_assert_eq(usage.frozen_bytes, 0);
+	touch_long(&w, 0);
+	cr_assert_eq(weir_table_count(weir_kstate_table(w.st, 0, false)), 1);
+	world_fini(&w);
+	snap_rig_destroy(r);
+}
