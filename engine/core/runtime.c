@@ -56,9 +56,9 @@ make_cores(struct weir_runtime *rt)
 
 	rt->to_core = weir_runtime_take(rt, plan->core_cnt * sizeof(*rt->to_core));
 	rt->from_core = weir_runtime_take(rt, plan->core_cnt * sizeof(*rt->from_core));
-	rt->refs = weir_runtime_take(rt,
+	rt->shared = weir_runtime_take(rt,
 				     (plan->frame_cnt + weir_recovery_frame_cnt(rt->cfg.recovery)) *
-					     sizeof(*rt->refs));
+					     sizeof(*rt->shared));
 	for (uint32_t c = 0; c < plan->core_cnt; c++) {
 		struct weir_core *core = &rt->cores[c];
 
@@ -67,7 +67,7 @@ make_cores(struct weir_runtime *rt)
 		core->out = &rt->from_core[c];
 		core->pool.source = d->frames;
 		core->pool.base = d->frame_base;
-		core->pool.refs = rt->refs;
+		core->pool.shared = rt->shared;
 		core->pool.buffer_bytes = plan->options.frame_bytes;
 		core->io = d->io(d->arg, c);
 		core->backend = d->backend(d->arg, c);

@@ -69,7 +69,7 @@ struct weir_runtime {
 	struct weir_lane **data;	/* one per channel */
 	struct weir_lane **priority;
 	struct weir_event *events; /* WEIR_TASK_EVENTS per task */
-	_Atomic uint16_t *refs;
+	_Atomic uint16_t *shared;
 	struct weir_operator_ctx *ctx; /* all instances */
 	struct weir_savepoint_orders orders;
 	struct weir_restore_opstates *opstates; /* while a restore is under way */

@@ -26,7 +26,7 @@
 struct weir_frame_pool {
 	struct weir_frame_source *source; /* borrowed, shared */
 	char *base;			  /* borrowed: frame i at base + i * buffer_bytes */
-	_Atomic uint16_t *refs;		  /* borrowed: one per frame */
+	_Atomic uint16_t *shared;	  /* borrowed: holders of a frame beside one; free: 0 */
 	uint32_t buffer_bytes;
 	uint32_t cached;
 	uint32_t cache[WEIR_FRAME_CACHE];
@@ -42,25 +42,20 @@ weir_frame_buffer(const struct weir_frame_pool *pool, uint32_t frame)
 static inline uint32_t
 weir_frame_acquire(struct weir_frame_pool *pool)
 {
-	uint32_t frame;
-
 	if (WEIR_UNLIKELY(pool->cached == 0)) {
 		pool->cached =
 			pool->source->ops->get(pool->source, pool->cache, WEIR_FRAME_CACHE / 2);
 		if (pool->cached == 0)
 			return WEIR_FRAME_NONE;
 	}
-	frame = pool->cache[--pool->cached];
-	/* The frame reached this core through the source or a lane, which order memory. */
-	atomic_store_explicit(&pool->refs[frame], 1, memory_order_relaxed);
-	return frame;
+	return pool->cache[--pool->cached];
 }
 
 /* Add cnt references; the caller holds one. */
 WEIR_INLINE void
 weir_frame_retain(struct weir_frame_pool *pool, uint32_t frame, uint16_t cnt)
 {
-	atomic_fetch_add_explicit(&pool->refs[frame], cnt, memory_order_relaxed);
+	atomic_fetch_add_explicit(&pool->shared[frame], cnt, memory_order_relaxed);
 }
 
 static inline void
@@ -78,15 +73,20 @@ weir_frame_put(struct weir_frame_pool *pool, uint32_t frame)
 static inline void
 weir_frame_release(struct weir_frame_pool *pool, uint32_t frame)
 {
-	/* R1: pairs with R2; a single holder needs no read-modify-write. */
-	if (WEIR_LIKELY(atomic_load_explicit(&pool->refs[frame], memory_order_acquire) == 1)) {
+	/* R1: pairs with R2; a single holder writes nothing: the line with the counts of many
+	 * frames stays in every core's cache. */
+	if (WEIR_LIKELY(atomic_load_explicit(&pool->shared[frame], memory_order_acquire) == 0)) {
 		weir_frame_put(pool, frame);
 		return;
 	}
 	/* R2: pairs with R1 and itself; our reads of the frame end before another core reuses it.
 	 */
-	if (atomic_fetch_sub_explicit(&pool->refs[frame], 1, memory_order_acq_rel) == 1)
-		weir_frame_put(pool, frame);
+	if (atomic_fetch_sub_explicit(&pool->shared[frame], 1, memory_order_acq_rel) != 0)
+		return;
+	/* All others left between R1 and R2. The frame travels on with this through the source or a
+	 * lane, which order memory. */
+	atomic_store_explicit(&pool->shared[frame], 0, memory_order_relaxed);
+	weir_frame_put(pool, frame);
 }
 
 /* Give all cached frames back to the source. */

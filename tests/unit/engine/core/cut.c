@@ -258,7 +258,7 @@ cut_pool_make(struct cut_pool *p, uint32_t frames)
 	p->pool.source = &p->source;
 	p->pool.buffer_bytes = CUT_FRAME_BYTES;
 	p->pool.base = aligned_alloc(WEIR_PAGE, (size_t)(frames + 1) * CUT_FRAME_BYTES);
-	p->pool.refs = calloc(frames + 1, sizeof(*p->pool.refs));
+	p->pool.shared = calloc(frames + 1, sizeof(*p->pool.shared));
 	WEIR_ASSERT(p->pool.base != NULL);
 	for (uint32_t i = 0; i < frames; i++)
 		p->free[p->free_cnt++] = i;
@@ -269,7 +269,7 @@ cut_pool_fini(struct cut_pool *p)
 {
 	free(p->free);
 	free(p->pool.base);
-	free((void *)p->pool.refs);
+	free((void *)p->pool.shared);
 }
 
 int
