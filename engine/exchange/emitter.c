@@ -231,6 +231,33 @@ place(const struct weir_port *port, uint32_t c)
 	return (uint64_t *)(void *)((char *)port->frame + port->layout->off[c]) + port->rows;
 }
 
+/* Groups for which there is room, and how many of their rows go to each side. Eight groups at once
+ * as long as there is plenty. */
+static uint32_t
+groups_that_fit(const uint8_t *marks, uint32_t groups, const uint32_t room[2], uint32_t cnt[2])
+{
+	const uint32_t many = 8 * WEIR_SCATTER_GROUP;
+	uint32_t upper = 0;
+	uint32_t n = 0;
+
+	for (; n + 8 <= groups && upper + many <= room[1] &&
+	       n * WEIR_SCATTER_GROUP - upper + many <= room[0];
+	     n += 8) {
+		uint64_t eight;
+
+		memcpy(&eight, marks + n, sizeof(eight));
+		upper += (uint32_t)__builtin_popcountll(eight);
+	}
+	/* A group takes a whole one's room in both: what is not taken is written all the same. */
+	for (; n < groups && upper + WEIR_SCATTER_GROUP <= room[1] &&
+	       (n + 1) * WEIR_SCATTER_GROUP - upper <= room[0];
+	     n++)
+		upper += (uint32_t)__builtin_popcount(marks[n]);
+	cnt[0] = n * WEIR_SCATTER_GROUP - upper;
+	cnt[1] = upper;
+	return n;
+}
+
 /* Groups of rows from first on, as many as both open frames have room for; returns how many. */
 static uint32_t
 pack_some(struct weir_emitter *e, const struct weir_batch *in, const uint8_t *marks, uint32_t first,
@@ -238,29 +265,24 @@ pack_some(struct weir_emitter *e, const struct weir_batch *in, const uint8_t *ma
 {
 	const struct weir_layout *l = &e->layout;
 	struct weir_port *port[2] = { &e->ports[0], &e->ports[1] };
+	struct weir_split_column columns[WEIR_COLUMNS_MAX];
 	uint32_t cnt[2] = { 0, 0 };
 	uint32_t room[2];
-	uint32_t n = 0;
+	uint32_t n;
 
 	for (uint32_t p = 0; p < 2; p++) {
 		(void)weir_port_frame(port[p]);
 		room[p] = l->cap - port[p]->rows;
 	}
-	/* A group takes a whole one's room in both: what is not taken is written all the same. */
-	for (; n < groups && cnt[0] + WEIR_SCATTER_GROUP <= room[0] &&
-	       cnt[1] + WEIR_SCATTER_GROUP <= room[1];
-	     n++) {
-		const uint32_t upper = (uint32_t)__builtin_popcount(marks[first + n]);
-
-		cnt[1] += upper;
-		cnt[0] += WEIR_SCATTER_GROUP - upper;
-	}
-	for (uint32_t a = 0; n > 0 && a < l->active_cnt; a++) {
+	n = groups_that_fit(marks + first, groups, room, cnt);
+	for (uint32_t a = 0; a < l->active_cnt; a++) {
 		const uint32_t c = l->active[a];
 
-		e->scatter->split((const uint64_t *)in->col[c] + first * WEIR_SCATTER_GROUP,
-				  marks + first, n, place(port[0], c), place(port[1], c));
+		columns[a].from = (const uint64_t *)in->col[c] + first * WEIR_SCATTER_GROUP;
+		columns[a].a = place(port[0], c);
+		columns[a].b = place(port[1], c);
 	}
+	e->scatter->split(columns, l->active_cnt, marks + first, n);
 	for (uint32_t p = 0; p < 2; p++) {
 		port[p]->rows += cnt[p];
 		if (port[p]->stamp_ns == 0 && cnt[p] > 0)

@@ -44,20 +44,28 @@ scatter_marks(const uint64_t *keys, uint32_t groups, uint8_t *marks)
 
 /* Every value is written to both and one advances. */
 static void
-scatter_split(const uint64_t *from, const uint8_t *marks, uint32_t groups, uint64_t *restrict a,
-	      uint64_t *restrict b)
+split_column(const struct weir_split_column *column, const uint8_t *marks, uint32_t groups)
 {
-	for (uint32_t g = 0; g < groups; g++) {
-		for (uint32_t i = 0; i < WEIR_SCATTER_GROUP; i++) {
-			const uint64_t value = from[WEIR_SCATTER_GROUP * g + i];
-			const uint32_t upper = marks[g] >> i & 1u;
+	const uint64_t *from = column->from;
+	uint64_t *a = column->a;
+	uint64_t *b = column->b;
 
-			*a = value;
-			*b = value;
-			a += 1 - upper;
-			b += upper;
-		}
+	for (uint32_t i = 0; i < groups * WEIR_SCATTER_GROUP; i++) {
+		const uint32_t upper = marks[i / WEIR_SCATTER_GROUP] >> i % WEIR_SCATTER_GROUP & 1u;
+
+		*a = from[i];
+		*b = from[i];
+		a += 1 - upper;
+		b += upper;
 	}
+}
+
+static void
+scatter_split(const struct weir_split_column *columns, uint32_t column_cnt, const uint8_t *marks,
+	      uint32_t groups)
+{
+	for (uint32_t c = 0; c < column_cnt; c++)
+		split_column(&columns[c], marks, groups);
 }
 
 const struct weir_scatter weir_scatter_v2 = { scatter_two, scatter_gather, scatter_marks,

@@ -16,6 +16,13 @@
 
 #define WEIR_SCATTER_GROUP 8u
 
+/* A column of 8-byte values, and where those of the two consumers go. */
+struct weir_split_column {
+	const uint64_t *from;
+	uint64_t *a;
+	uint64_t *b;
+};
+
 struct weir_scatter {
 	/*
 	 * Rows 0..cnt-1 of two consumers, by the hash of their keys, of 8 bytes: numbers of the
@@ -30,12 +37,12 @@ struct weir_scatter {
 	 * the hash order. */
 	void (*marks)(const uint64_t *keys, uint32_t groups, uint8_t *marks);
 	/*
-	 * Values of the rows that are not marked to a, of the others to b, each in order. Both must
-	 * have room for WEIR_SCATTER_GROUP values behind what the groups before the last bring
-	 * them; what stands there behind the last value is undefined.
+	 * Values of the rows that are not marked to a, of the others to b, each in order, of every
+	 * column. All must have room for WEIR_SCATTER_GROUP values behind what the groups before
+	 * the last bring them; what stands there behind the last value is undefined.
 	 */
-	void (*split)(const uint64_t *from, const uint8_t *marks, uint32_t groups, uint64_t *a,
-		      uint64_t *b);
+	void (*split)(const struct weir_split_column *columns, uint32_t column_cnt,
+		      const uint8_t *marks, uint32_t groups);
 };
 
 const struct weir_scatter *weir_scatter_for(enum weir_isa isa);

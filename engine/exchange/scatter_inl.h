@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+/* Their three addresses are all the registers there are. */
+#define SPLIT_COLUMNS 4u
+
 static void
 scatter_two(const uint64_t *keys, uint32_t cnt, uint16_t *restrict a, uint16_t *restrict b,
 	    uint32_t to_cnt[2])
@@ -73,23 +76,50 @@ scatter_marks(const uint64_t *keys, uint32_t groups, uint8_t *marks)
 	}
 }
 
-static void
-scatter_split(const uint64_t *from, const uint8_t *marks, uint32_t groups, uint64_t *restrict a,
-	      uint64_t *restrict b)
+/* cnt columns side by side, a constant: what a mark means is worked out once for all of them. */
+WEIR_INLINE void
+split_columns(const struct weir_split_column *columns, const uint32_t cnt, const uint8_t *marks,
+	      uint32_t groups)
 {
 	const uint32_t all = (1u << WEIR_LANES) - 1;
+	struct weir_split_column to[SPLIT_COLUMNS];
+	size_t na = 0;
+	size_t nb = 0;
 
-	for (uint32_t g = 0; g < groups; g++) {
-		for (uint32_t i = 0; i < WEIR_SCATTER_GROUP; i += WEIR_LANES) {
-			const weir_lanes value = weir_lanes_load(from + WEIR_SCATTER_GROUP * g + i);
-			const uint32_t upper = marks[g] >> i & all;
-			const uint32_t cnt = (uint32_t)__builtin_popcount(upper);
+	for (uint32_t c = 0; c < cnt; c++)
+		to[c] = columns[c];
+	for (uint32_t i = 0; i < groups * WEIR_SCATTER_GROUP; i += WEIR_LANES) {
+		const uint32_t upper =
+			marks[i / WEIR_SCATTER_GROUP] >> i % WEIR_SCATTER_GROUP & all;
+		const uint32_t more = (uint32_t)__builtin_popcount(upper);
 
-			weir_lanes_pack(a, value, upper ^ all);
-			weir_lanes_pack(b, value, upper);
-			a += WEIR_LANES - cnt;
-			b += cnt;
+		for (uint32_t c = 0; c < cnt; c++) {
+			const weir_lanes value = weir_lanes_load(to[c].from + i);
+
+			weir_lanes_pack(to[c].a + na, value, upper ^ all);
+			weir_lanes_pack(to[c].b + nb, value, upper);
 		}
+		na += WEIR_LANES - more;
+		nb += more;
+	}
+}
+
+static void
+scatter_split(const struct weir_split_column *columns, uint32_t column_cnt, const uint8_t *marks,
+	      uint32_t groups)
+{
+	for (; column_cnt >= SPLIT_COLUMNS; column_cnt -= SPLIT_COLUMNS, columns += SPLIT_COLUMNS)
+		split_columns(columns, SPLIT_COLUMNS, marks, groups);
+	switch (column_cnt) {
+	case 3:
+		split_columns(columns, 3, marks, groups);
+		break;
+	case 2:
+		split_columns(columns, 2, marks, groups);
+		break;
+	case 1:
+		split_columns(columns, 1, marks, groups);
+		break;
 	}
 }
 

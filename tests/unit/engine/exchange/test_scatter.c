@@ -85,42 +85,71 @@ Test(scatter, gather_takes_the_rows_asked_for)
 	}
 }
 
-/* Both sides get their values in order, and nothing is written behind the room asked for. */
+#define COLUMNS 6u
+
+struct sides {
+	uint64_t to[COLUMNS][2][ROWS + WEIR_SCATTER_GROUP + 1];
+};
+
+static void
+split(const struct weir_scatter *scatter, uint64_t from[COLUMNS][ROWS], uint32_t columns,
+      const uint8_t *marks, uint32_t groups, struct sides *sides)
+{
+	struct weir_split_column column[COLUMNS];
+
+	memset(sides, 0x5a, sizeof(*sides));
+	for (uint32_t c = 0; c < columns; c++)
+		column[c] = (struct weir_split_column){ from[c], sides->to[c][0], sides->to[c][1] };
+	scatter->split(column, columns, marks, groups);
+}
+
+/* Of one column: values in order, and behind the room asked for nothing is written. */
+static void
+check_column(const struct sides *sides, uint32_t c, const uint64_t *keys, const uint64_t *from,
+	     uint32_t rows)
+{
+	uint32_t at[2] = { 0, 0 };
+
+	for (uint32_t i = 0; i < rows; i++) {
+		const uint32_t d = (uint32_t)(weir_hash_u64(keys[i]) >> 63);
+
+		cr_assert_eq(sides->to[c][d][at[d]], from[i]);
+		at[d]++;
+	}
+	for (uint32_t d = 0; d < 2; d++)
+		for (uint32_t i = at[d] + WEIR_SCATTER_GROUP; i < WEIR_ARRAY_CNT(sides->to[c][d]);
+		     i++)
+			cr_assert_eq(sides->to[c][d][i], UINT64_C(0x5a5a5a5a5a5a5a5a));
+}
+
+/* Any number of columns: both sides get their values in order. */
 Test(scatter, split_fills_both_sides_in_order)
 {
 	const struct weir_scatter *best = weir_scatter_for(weir_isa());
+	static uint64_t from[COLUMNS][ROWS];
+	static struct sides sides;
 	struct weir_rng rng = { 11 };
 	uint64_t keys[ROWS];
-	uint64_t from[ROWS];
 
 	for (uint32_t round = 0; round < 4000; round++) {
 		const uint32_t groups = (uint32_t)weir_rng_below(&rng, ROWS / WEIR_SCATTER_GROUP);
 		const uint32_t shift = (uint32_t)weir_rng_below(&rng, 64);
+		const uint32_t columns = round % (COLUMNS + 1);
 		uint8_t marks[2][ROWS / WEIR_SCATTER_GROUP] = { { 0 } };
-		uint64_t to[2][2][ROWS + WEIR_SCATTER_GROUP + 1];
-		uint32_t at[2] = { 0, 0 };
 
 		for (uint32_t i = 0; i < ROWS; i++) {
 			keys[i] = weir_rng_next(&rng) >> shift;
-			from[i] = weir_rng_next(&rng);
+			for (uint32_t c = 0; c < columns; c++)
+				from[c][i] = weir_rng_next(&rng);
 		}
-		memset(to, 0x5a, sizeof(to));
 		weir_scatter_v2.marks(keys, groups, marks[0]);
 		best->marks(keys, groups, marks[1]);
 		cr_assert_eq(memcmp(marks[0], marks[1], sizeof(marks[0])), 0);
-		weir_scatter_v2.split(from, marks[0], groups, to[0][0], to[0][1]);
-		best->split(from, marks[0], groups, to[1][0], to[1][1]);
-		for (uint32_t i = 0; i < groups * WEIR_SCATTER_GROUP; i++) {
-			const uint32_t d = (uint32_t)(weir_hash_u64(keys[i]) >> 63);
-
-			cr_assert_eq(to[0][d][at[d]], from[i]);
-			cr_assert_eq(to[1][d][at[d]], from[i]);
-			at[d]++;
+		for (uint32_t b = 0; b < 2; b++) {
+			split(b == 0 ? &weir_scatter_v2 : best, from, columns, marks[0], groups,
+			      &sides);
+			for (uint32_t c = 0; c < columns; c++)
+				check_column(&sides, c, keys, from[c], groups * WEIR_SCATTER_GROUP);
 		}
-		for (uint32_t d = 0; d < 2; d++)
-			for (uint32_t i = at[d] + WEIR_SCATTER_GROUP; i < WEIR_ARRAY_CNT(to[0][0]);
-			     i++)
-				cr_assert(to[0][d][i] == to[1][d][i] &&
-					  to[0][d][i] == UINT64_C(0x5a5a5a5a5a5a5a5a));
 	}
 }
