@@ -172,21 +172,21 @@ struct check {
 	uint64_t sum;
 };
 
-/* Four sums side by side: one would wait for its own last addition. */
-static uint64_t
+/* Four sums side by side: one would wait for its own last addition. sel NULL: all rows. */
+WEIR_INLINE uint64_t
 sum_of(const uint64_t *sums, const uint16_t *sel, uint32_t cnt)
 {
 	uint64_t a = 0, b = 0, c = 0, d = 0;
 	uint32_t i = 0;
 
 	for (; i + 4 <= cnt; i += 4) {
-		a += sums[sel[i]];
-		b += sums[sel[i + 1]];
-		c += sums[sel[i + 2]];
-		d += sums[sel[i + 3]];
+		a += sums[sel != NULL ? sel[i] : i];
+		b += sums[sel != NULL ? sel[i + 1] : i + 1];
+		c += sums[sel != NULL ? sel[i + 2] : i + 2];
+		d += sums[sel != NULL ? sel[i + 3] : i + 3];
 	}
 	for (; i < cnt; i++)
-		a += sums[sel[i]];
+		a += sums[sel != NULL ? sel[i] : i];
 	return a + b + c + d;
 }
 
@@ -194,15 +194,9 @@ WEIR_INLINE int
 add_up(struct check *c, const struct weir_batch *in, uint32_t column)
 {
 	const uint64_t *sums = weir_u64(in, column);
-	uint64_t add = 0;
 
-	if (in->sel == NULL) {
-		for (uint32_t i = 0; i < in->rows; i++)
-			add += sums[i];
-	} else {
-		add = sum_of(sums, in->sel, in->selected);
-	}
-	c->sum += add;
+	c->sum += in->sel == NULL ? sum_of(sums, NULL, in->rows)
+				  : sum_of(sums, in->sel, in->selected);
 	c->rows += in->selected;
 	return 0;
 }

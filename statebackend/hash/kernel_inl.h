@@ -8,6 +8,7 @@
  *   add     add and give sums, else give pointers
  *   sel     keys, values to add and sums stand at row numbers
  *   line    8-byte values: a group is one 64-byte line and a block has 2^k slots
+ *   pow2    the range is a power of two wide: it is shifted, not stretched
  *   whole   the range is all hashes: the place of a key is its hash
  *   home    look at the home slot first, then at its group; else at the group at once
  *
@@ -29,7 +30,7 @@
 #endif
 
 struct variant {
-	bool add, sel, line, whole, home;
+	bool add, sel, line, pow2, whole, home;
 };
 
 /* What a batch keeps in registers. */
@@ -56,11 +57,13 @@ row_number(const struct kernel_run *r, uint32_t i, const bool sel)
 }
 
 WEIR_INLINE uint64_t
-number_z(const struct view v, uint64_t number, const bool whole)
+number_z(const struct view v, uint64_t number, const struct variant k)
 {
 	const uint64_t hash = weir_hash_u64(number), z = (hash - v.first) << v.shift;
 
-	return whole ? hash : z + weir_mulhi(z, v.scale);
+	if (k.whole)
+		return hash;
+	return k.pow2 ? z : z + weir_mulhi(z, v.scale);
 }
 
 /* The home group of a block. */
@@ -309,7 +312,7 @@ run_flat(const struct kernel_run *run, const struct view v, uint32_t *missed,
 
 	for (uint32_t i = 0; i < r.n; i++) {
 		const uint64_t number = row_number(&r, i, k.sel), tag = number + TAG_BIAS;
-		const uint64_t z = number_z(v, number, k.whole);
+		const uint64_t z = number_z(v, number, k);
 		uint64_t *payload, *home = home_slot(v, v.flat, z, k.line);
 		uint64_t *group = k.line ? line_of(home) : home_group(v, v.flat, z, k.line);
 
@@ -336,7 +339,7 @@ WEIR_INLINE uint64_t *
 page_stage(const struct kernel_run *run, const struct kernel_run r, const struct view v, uint32_t i,
 	   const struct variant k)
 {
-	const uint64_t z = number_z(v, row_number(&r, i, k.sel), k.whole);
+	const uint64_t z = number_z(v, row_number(&r, i, k.sel), k);
 	const uint64_t *row = v.dir + (z >> v.dir_shift) * ROW_WORDS;
 	const uint64_t meta = row[ROW_META];
 	uint64_t frac, *group;
@@ -449,7 +452,10 @@ run_shape(const struct kernel_run *r, struct variant k)
 	if (l->payload_bytes != 8)
 		return run_variant(r, k);
 	k.line = true;
-	if (l->range_first != 0 || l->range_shift != 0 || l->range_scale != 0)
+	if (l->range_scale != 0)
+		return run_variant(r, k);
+	k.pow2 = true;
+	if (l->range_first != 0 || l->range_shift != 0)
 		return run_variant(r, k);
 	k.whole = true;
 	return run_variant(r, k);
