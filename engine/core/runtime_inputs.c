@@ -39,7 +39,10 @@ add_channel(struct weir_runtime *rt, struct weir_task *t, const struct ends *end
 								    .events = rt->events,
 								    .next_ord = 0,
 								    .next_seq = 1 };
-	*in = (struct weir_task_input){ .edge = edge, .producer = producer, .layout = &e->layout };
+	*in = (struct weir_task_input){ .edge = edge,
+					.producer = producer,
+					.layout = &e->layout,
+					.touched = plan->op[e->to].touches & e->layout.carried };
 	if (lane != rt->data[n]) {
 		in->recovered = WEIR_CONTAINER(lane, struct weir_recovered, lane);
 		in->real = rt->data[n];

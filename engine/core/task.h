@@ -59,6 +59,7 @@ struct weir_task_input {
 	uint32_t edge;	   /* of the plan */
 	uint32_t producer; /* subtask */
 	const struct weir_layout *layout;
+	uint32_t touched;  /* bit c: the head looks at column c of its frames */
 	bool ended;	   /* end of data has come */
 	bool is_virtual;   /* R3: it has no producer, only frames of an old channel */
 	uint32_t stage;	   /* virtual: place in the order of restored frames */

@@ -80,6 +80,19 @@ can_take(struct weir_task *t)
 	       t->state != WEIR_TASK_FAILED && !weir_task_full(&t->host);
 }
 
+/* The frame behind the one that is taken next comes from another core's cache: a line at a time
+ * when the operator asks for it would be a wait each. */
+static void
+fetch_ahead(const struct weir_task *t)
+{
+	const struct weir_task_input *in = &t->channels[t->burst.channel];
+
+	if (t->burst_at < t->burst.cnt)
+		weir_frame_prefetch(in->layout,
+				    weir_frame_at(&t->core->pool, t->burst.items[t->burst_at].ref),
+				    in->touched);
+}
+
 /* Frames and events of the burst under way; stops when the task has something else to do. */
 static void
 go_through_burst(struct weir_task *t, uint64_t *rows)
@@ -91,6 +104,7 @@ go_through_burst(struct weir_task *t, uint64_t *rows)
 			take_event_item(t);
 			continue;
 		}
+		fetch_ahead(t);
 		*rows += weir_frame_at(&t->core->pool, t->burst.items[i].ref)->rows;
 		take_frame(t, t->burst.channel, t->burst.items[i].ref);
 	}

@@ -50,6 +50,24 @@ weir_frame_batch(const struct weir_layout *layout, struct weir_frame *frame,
 	}
 }
 
+/*
+ * Begin to bring a frame that another core has filled into this one's cache: its header and the
+ * columns of the mask. Cost: one instruction a line; to be called a frame ahead.
+ */
+static inline void
+weir_frame_prefetch(const struct weir_layout *layout, const struct weir_frame *frame,
+		    uint32_t columns)
+{
+	__builtin_prefetch(frame);
+	for (uint32_t c = 0; c < layout->column_cnt; c++) {
+		const char *column = (const char *)frame + layout->off[c];
+		const uint32_t bytes = columns >> c & 1 ? layout->cap * layout->width[c] : 0;
+
+		for (uint32_t at = 0; at < bytes; at += WEIR_LINE)
+			__builtin_prefetch(column + at);
+	}
+}
+
 /* Bytes from the header to the end of the last row or heap byte that the frame holds. */
 uint32_t weir_frame_bytes(const struct weir_layout *layout, const struct weir_frame *frame);
 

@@ -68,8 +68,9 @@ struct weir_plan_operator_info {
 	char id[WEIR_ID_MAX + 16];
 	const char *type;
 	struct weir_operator op;
-	uint32_t demand; /* bit c: somebody reads output column c */
-	uint32_t reads;	 /* bit c: it needs input column c */
+	uint32_t demand;  /* bit c: somebody reads output column c */
+	uint32_t reads;	  /* bit c: it needs input column c */
+	uint32_t touches; /* bit c: it looks at input column c itself, not only hands it on */
 	bool passes;
 	uint32_t pass_shift;
 	const struct weir_type *in_type;

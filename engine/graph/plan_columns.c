@@ -8,9 +8,9 @@ all_columns(const struct weir_type *type)
 	return type == NULL ? 0 : (uint32_t)((1ull << type->column_cnt) - 1);
 }
 
-/* Input columns that an operator needs so that its demanded output can be made. */
+/* Input columns that an operator looks at itself. */
 static uint32_t
-needs(const struct weir_plan *plan, const struct weir_plan_operator_info *o)
+touches(const struct weir_plan *plan, const struct weir_plan_operator_info *o)
 {
 	const struct weir_vertex *v =
 		o->vertex == UINT32_MAX ? NULL : &plan->job->vertex[o->vertex];
@@ -20,6 +20,15 @@ needs(const struct weir_plan *plan, const struct weir_plan_operator_info *o)
 		mask = v->sink != NULL ? v->sink->reads : WEIR_ALL_COLUMNS;
 	for (uint32_t k = 0; k < o->key.cnt; k++)
 		mask |= 1u << o->key.column[k];
+	return mask & all_columns(o->in_type);
+}
+
+/* Input columns that an operator needs so that its demanded output can be made. */
+static uint32_t
+needs(const struct weir_plan *plan, const struct weir_plan_operator_info *o)
+{
+	uint32_t mask = touches(plan, o);
+
 	if (o->passes)
 		mask |= o->demand >> o->pass_shift;
 	else if (o->op.out == NULL && o->out_type != NULL)
@@ -44,8 +53,10 @@ spread_demand(struct weir_plan *plan)
 			plan->op[e->from].demand |= need;
 		}
 	}
-	for (uint32_t o = 0; o < plan->op_cnt; o++)
+	for (uint32_t o = 0; o < plan->op_cnt; o++) {
 		plan->op[o].reads = needs(plan, &plan->op[o]);
+		plan->op[o].touches = touches(plan, &plan->op[o]);
+	}
 }
 
 /*
