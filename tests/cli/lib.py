@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,7 @@ import tempfile
 WEIR = sys.argv[1]
 failures = []
 checks = 0
+folders = []
 
 
 def check(what, holds, detail=""):
@@ -27,7 +29,8 @@ def weir(*args, env=None, cwd=None, stdin=None, timeout=60):
 
 
 def folder():
-    return tempfile.mkdtemp(prefix="weir-cli-")
+    folders.append(tempfile.mkdtemp(prefix="weir-cli-"))
+    return folders[-1]
 
 
 def load(path):
@@ -36,5 +39,10 @@ def load(path):
 
 
 def conclude():
+    if failures:
+        print(f"left for inspection: {' '.join(folders)}")
+    else:
+        for path in folders:
+            shutil.rmtree(path)
     print(f"{checks - len(failures)} of {checks} hold")
     sys.exit(1 if failures else 0)

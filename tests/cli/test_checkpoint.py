@@ -128,6 +128,4 @@ code, out, err = run(os.path.join(HOME, "again"), "--set", f"restore.from={older
 check("from an older one by its path", code == 0, err)
 check("the same words", words(os.path.join(HOME, "again")) == expected)
 
-shutil.rmtree(HOME)
-shutil.rmtree(empty)
 conclude()

@@ -4,6 +4,7 @@ Every test is called as TEST.py WEIR [options]; WEIR is the program under test. 
 made here says so loudly in a line that begins with SKIP.
 """
 
+import atexit
 import importlib.util
 import json
 import os
@@ -24,6 +25,17 @@ failures = []
 checks = 0
 scratch = tempfile.mkdtemp(prefix="weir-e2e-")
 os.chmod(scratch, 0o755)
+
+
+def leave():
+    """Also where nothing was concluded: a folder that nobody has used goes."""
+    try:
+        os.rmdir(scratch)
+    except OSError:
+        pass
+
+
+atexit.register(leave)
 
 
 def check(what, holds, detail=""):

@@ -13,6 +13,7 @@
 #include <criterion/criterion.h>
 
 #include "drivers/dpdk/eal.h"
+#include "tests/unit/scratch.h"
 
 /* CPUs that this process may use; at least one. */
 static uint32_t allowed[CPU_SETSIZE], allowed_cnt;
@@ -226,10 +227,9 @@ Test(eal, as_many_cores_as_there_can_be, .init = find_cpus, .timeout = 60)
 /* What a start leaves in the file system: nothing. The place is the ordinary user's. */
 Test(eal, leaves_no_directory_behind, .init = find_cpus, .timeout = 60)
 {
-	char dir[] = "/tmp/eal-test-XXXXXX";
-	char path[64];
+	char dir[256], path[272];
 
-	cr_assert(mkdtemp(dir) != NULL);
+	cr_assert(mkdtemp(scratch_template(dir, sizeof(dir), "eal")) != NULL);
 	if (getuid() == 0) {
 		cr_assert_eq(chown(dir, 65534, 65534), 0);
 		cr_assert_eq(setresuid(65534, 65534, 65534), 0);

@@ -9,19 +9,20 @@
 #include <unistd.h>
 
 #include "tests/unit/engine/checkpoint/sample.h"
+#include "tests/unit/scratch.h"
 
 /* A job's folder of its own for each test, with checkpoints made from the sample. */
-static char root[] = "/tmp/weir-store-XXXXXX";
-static char job_dir[128];
+static char root[256];
+static char job_dir[300];
 static struct sample s;
 static struct weir_error err;
 
 static void
 setup(void)
 {
-	char path[256];
+	char path[320];
 
-	cr_assert_not_null(mkdtemp(root));
+	cr_assert_not_null(mkdtemp(scratch_template(root, sizeof(root), "store")));
 	snprintf(job_dir, sizeof(job_dir), "%s/wordcount", root);
 	mkdir(job_dir, 0700);
 	snprintf(path, sizeof(path), "%s/data", job_dir);
@@ -32,7 +33,7 @@ setup(void)
 static void
 teardown(void)
 {
-	char command[256];
+	char command[300];
 
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	cr_assert_eq(system(command), 0);
@@ -84,7 +85,7 @@ has_data(const char *name)
 static void
 make_checkpoint(uint64_t folder, uint64_t id)
 {
-	char name[2][WEIR_DATA_NAME_MAX], path[128];
+	char name[2][WEIR_DATA_NAME_MAX], path[512];
 	uint8_t *bytes;
 	uint32_t i;
 	size_t len;
@@ -149,7 +150,7 @@ Test(store, ids_are_those_with_a_manifest_in_order)
 Test(store, jobs_of_a_directory)
 {
 	struct weir_stored_jobs jobs;
-	char path[256];
+	char path[320];
 
 	snprintf(path, sizeof(path), "%s/a", root);
 	mkdir(path, 0700);

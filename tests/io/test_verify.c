@@ -12,14 +12,15 @@
 #include "drivers/io_open.h"
 #include "statebackend/snapshot/writer.h"
 #include "tests/unit/engine/checkpoint/sample.h"
+#include "tests/unit/scratch.h"
 
 #define STAGING	 (1u << 20)
 #define CHUNK	 (64u << 10)
 #define SEGS_MAX 16
 #define BLOB	 5000
 
-static char root[] = "/tmp/weir-verify-XXXXXX";
-static char path[64];
+static char root[256];
+static char path[300];
 static struct sample s;
 static struct weir_error err;
 static struct weir_manifest_segment segs[2];
@@ -96,7 +97,7 @@ setup(void)
 {
 	uint32_t i;
 
-	cr_assert_not_null(mkdtemp(root));
+	cr_assert_not_null(mkdtemp(scratch_template(root, sizeof(root), "verify")));
 	snprintf(path, sizeof(path), "%s/3-17-0.dat", root);
 	sample_init(&s);
 	write_data();

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/unit/scratch.h"
+
 #define SECOND INT64_C(1000000000)
 
 static char calls[256]; /* f: a file, d: a folder, r: a new name */
@@ -56,7 +58,7 @@ rename(const char *from, const char *to)
 	return link(from, to) == 0 ? unlink(from) : -1;
 }
 
-static char folder[64];
+static char folder[256];
 static struct weir_history h;
 
 static void
@@ -64,15 +66,14 @@ start(void)
 {
 	struct weir_error err;
 
-	snprintf(folder, sizeof(folder), "/tmp/weir-history-XXXXXX");
-	cr_assert(mkdtemp(folder) != NULL);
+	cr_assert(mkdtemp(scratch_template(folder, sizeof(folder), "history")) != NULL);
 	cr_assert_eq(weir_history_open(&h, folder, "run", 0, &err), 0);
 }
 
 static void
 end(void)
 {
-	char path[128];
+	char path[300];
 
 	weir_history_close(&h);
 	snprintf(path, sizeof(path), "%s/history", folder);

@@ -3,6 +3,7 @@
 
 #include "jobs/nexmark/nexmark.h"
 #include "tests/unit/jobs/fake_job.h"
+#include "tests/unit/scratch.h"
 
 #include <criterion/criterion.h>
 
@@ -20,8 +21,8 @@ static void
 digest(weir_job_fn build, const struct weir_params *params, uint32_t parallelism, char out[17])
 {
 	struct weir_job job = { 0 };
-	char path[] = "/tmp/weir-test-nexmark-XXXXXX", command[160];
-	int fd = mkstemp(path);
+	char path[256], command[320];
+	int fd = mkstemp(scratch_template(path, sizeof(path), "nexmark"));
 	FILE *f;
 
 	cr_assert(fd >= 0);

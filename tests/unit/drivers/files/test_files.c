@@ -2,6 +2,7 @@
  * of the whole. */
 
 #include "tests/unit/drivers/fake_engine.h"
+#include "tests/unit/scratch.h"
 
 #include <weir/sources.h>
 
@@ -30,8 +31,7 @@ remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 static void
 set_up(void)
 {
-	strcpy(folder, "/tmp/weir-test-files-XXXXXX");
-	cr_assert(mkdtemp(folder) != NULL);
+	cr_assert(mkdtemp(scratch_template(folder, sizeof(folder), "files")) != NULL);
 }
 
 static void
@@ -47,7 +47,7 @@ at(const char *name)
 	static uint32_t next;
 	char *p = path[next++ % 4];
 
-	snprintf(p, 256, "%s/%s", folder, name);
+	snprintf(p, 512, "%s/%s", folder, name);
 	return p;
 }
 
