@@ -2,6 +2,19 @@
 
 #include <string.h>
 
+/* AddressSanitizer sees one region; it is told which of its bytes are handed out. */
+#ifdef __has_feature
+#define HAS_FEATURE(x) __has_feature(x)
+#else
+#define HAS_FEATURE(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(at, bytes)   ((void)(at), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(at, bytes) ((void)(at), (void)(bytes))
+#endif
+
 static void *
 page_addr(const struct mem *m, uint32_t idx)
 {
@@ -123,6 +136,7 @@ mem_init(struct mem *m, void *base, uint64_t bytes)
 	uint64_t cnt, pages;
 
 	memset(m, 0, sizeof(*m));
+	ASAN_UNPOISON_MEMORY_REGION(base, bytes); /* it may have been another's */
 	if (end < start + 4 * MEM_PAGE)
 		return false;
 	cnt = (end - start) / (MEM_PAGE + sizeof(struct page_info));
@@ -138,6 +152,7 @@ mem_init(struct mem *m, void *base, uint64_t bytes)
 	m->free_cnt = m->page_cnt;
 	m->hi = m->page_cnt;
 	memset(m->info, 0, cnt * sizeof(*m->info));
+	ASAN_POISON_MEMORY_REGION(m->pages, cnt << MEM_PAGE_SHIFT);
 	for (uint32_t i = 0; i < MEM_ORDERS; i++)
 		m->run_head[i] = MEM_NONE;
 	for (uint32_t i = 0; i < MEM_CLASSES; i++)
@@ -156,6 +171,7 @@ mem_run_alloc(struct mem *m, uint32_t order)
 		return NULL;
 	m->info[idx].kind = PAGE_RUN;
 	m->info[idx].order = (uint8_t)order;
+	ASAN_UNPOISON_MEMORY_REGION(page_addr(m, idx), (uint64_t)MEM_PAGE << order);
 	return page_addr(m, idx);
 }
 
@@ -166,6 +182,7 @@ mem_run_free(struct mem *m, void *run)
 
 	WEIR_ASSERT(idx < m->page_cnt);
 	WEIR_ASSERT(m->info[idx].kind == PAGE_RUN);
+	ASAN_POISON_MEMORY_REGION(run, (uint64_t)MEM_PAGE << m->info[idx].order);
 	run_put(m, idx, m->info[idx].order);
 }
 
@@ -251,6 +268,7 @@ slab_free(struct mem *m, void *ptr, uint32_t c)
 	WEIR_ASSERT(p->kind == PAGE_SLAB);
 	WEIR_ASSERT(p->class == c);
 	WEIR_ASSERT((p->free_mask[nr / 64] >> (nr % 64) & 1) == 0);
+	ASAN_POISON_MEMORY_REGION(ptr, (uint64_t)MEM_PAGE / cnt);
 	if ((p->free_mask[0] | p->free_mask[1]) == 0)
 		list_push(m, &m->slab_head[c], idx);
 	p->free_mask[nr / 64] |= 1ull << (nr % 64);
@@ -266,10 +284,14 @@ void *
 mem_alloc(struct mem *m, uint64_t bytes)
 {
 	const uint32_t c = class_of(bytes);
+	void *ptr;
 
-	if (c < MEM_CLASSES)
-		return slab_alloc(m, c);
-	return mem_run_alloc(m, order_of(bytes));
+	if (c >= MEM_CLASSES)
+		return mem_run_alloc(m, order_of(bytes));
+	ptr = slab_alloc(m, c);
+	if (ptr != NULL)
+		ASAN_UNPOISON_MEMORY_REGION(ptr, bytes);
+	return ptr;
 }
 
 void
