@@ -62,8 +62,8 @@ struct weir_mail {
 	uint32_t flags;
 	uint32_t barrier;   /* TRIGGER: enum weir_barrier_kind */
 	int64_t timeout_ns; /* TRIGGER of a TIMEOUTABLE: from the stamp */
-	/* TRIGGER, COMPLETE, ABORT: lower ids are over, whatever was said of them before; what a
-	 * lost message leaves behind goes with the next. */
+	/* TRIGGER, COMPLETE, ABORT, PRECOMMIT, COMMIT: lower ids are over, whatever was said of
+	 * them before; what a lost message leaves behind goes with the next. */
 	uint64_t over_below;
 	uint32_t reserved[2];
 };

@@ -50,14 +50,14 @@ step_end(struct weir_master *m)
 	}
 	if (!on && !m->final_asked) {
 		m->final_asked = true;
-		for (uint32_t i = 0; i < all; i++)
-			weir_master_post_task(m, i,
-					      (struct weir_mail){ .kind = WEIR_MAIL_PRECOMMIT });
+		weir_master_tell_end(m, WEIR_MAIL_PRECOMMIT);
 	}
-	if (!on && !m->committing && m->precommitted_cnt == all) {
+	/* Savepoints that were asked for before come first: tasks that commit close, and would
+	 * decline. */
+	if (!on && !m->committing && m->precommitted_cnt == all && m->asks == NULL &&
+	    m->checkpoints == NULL) {
 		m->committing = true;
-		for (uint32_t i = 0; i < all; i++)
-			weir_master_post_task(m, i, (struct weir_mail){ .kind = WEIR_MAIL_COMMIT });
+		weir_master_tell_end(m, WEIR_MAIL_COMMIT);
 	}
 }
 

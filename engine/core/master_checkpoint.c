@@ -53,6 +53,8 @@ weir_master_checkpoint_new(struct weir_master *m, uint64_t id)
 					      .trigger_ns = m->preparing.trigger_ns,
 					      .trigger_wall_ns = m->preparing.wall_ns,
 					      .triggered_ns = m->now_ns };
+	if (id > m->newest_id)
+		m->newest_id = id;
 	c->file = calloc(cores, sizeof(*c->file));
 	c->file_told = calloc(cores, sizeof(*c->file_told));
 	c->hooks = calloc(m->cfg.hook_cnt + 1, sizeof(*c->hooks));

@@ -173,6 +173,7 @@ struct weir_master {
 	uint32_t *backlog_core;
 	uint32_t backlog_cnt, backlog_cap;
 	uint64_t reserved_id;
+	uint64_t newest_id;  /* begun in this attempt; 0: none */
 	uint64_t claimed_id; /* of cfg.claimed; 0: none */
 	bool claimed_whole;  /* its data files lie in its own folder: it is a savepoint */
 	int64_t now_ns, wall_ns, base_ns; /* base: the coordinator's time 0 */
@@ -196,6 +197,9 @@ struct weir_master {
 
 /* master_updates.c: tell the coordinator, and do what it wants; what event lends, for the call. */
 void weir_master_event(struct weir_master *m, const struct weir_coord_event *event);
+
+/* T35: all tasks are to PRECOMMIT or to COMMIT, and forget savepoints that are over. */
+void weir_master_tell_end(struct weir_master *m, enum weir_mail_kind kind);
 
 /* master.c: end the job as failed. Idempotent. */
 void weir_master_fail(struct weir_master *m, const struct weir_error *err);

@@ -77,7 +77,8 @@ barrier_of(const struct weir_coord_update *u)
 							  : WEIR_BARRIER_ALIGNED;
 }
 
-/* Lowest id under way besides ended (0: none ends), which no task may forget. */
+/* Lowest id under way besides ended (0: none ends), which no task may forget; none is: above all.
+ */
 static uint64_t
 over_below(const struct weir_master *m, uint64_t ended)
 {
@@ -87,7 +88,7 @@ over_below(const struct weir_master *m, uint64_t ended)
 		if (c->id != ended && c->id < lowest)
 			lowest = c->id;
 	if (lowest == UINT64_MAX)
-		lowest = ended + 1;
+		lowest = m->newest_id + 1;
 	/* S4: who holds for a savepoint that is complete must not take it for one that was given
 	 * up. */
 	return m->stop_id != 0 && m->stop_id < lowest ? m->stop_id : lowest;
@@ -143,6 +144,14 @@ tell(struct weir_master *m, const struct weir_coord_attempts *to, enum weir_mail
 				      (struct weir_mail){ .kind = kind,
 							  .id = id,
 							  .over_below = over_below(m, id) });
+}
+
+void
+weir_master_tell_end(struct weir_master *m, enum weir_mail_kind kind)
+{
+	for (uint32_t i = 0; i < m->cfg.rt->cfg.plan->subtask_cnt; i++)
+		weir_master_post_task(
+			m, i, (struct weir_mail){ .kind = kind, .over_below = over_below(m, 0) });
 }
 
 static void

@@ -30,7 +30,8 @@
  *
  * At the end of bounded input everything is pre-committed with the last checkpoint and committed
  * when it is complete; a job without checkpoints pre-commits when all of it has no more input, and
- * commits when all has pre-committed. Stop with savepoint is the same; another savepoint
+ * commits when all has pre-committed: if it fails then and is started again, nothing names what was
+ * committed, and every row comes once more. Stop with savepoint is the same; another savepoint
  * pre-commits, and its transaction waits for the next checkpoint (or the end).
  *
  * The sink's part:
