@@ -243,7 +243,8 @@ weir_two_phase_snapshot(struct weir_two_phase *tp, uint64_t checkpoint,
 	}
 	if (tp->cfg.sink->commit == NULL)
 		return 0;
-	tp->named_by = checkpoint;
+	if (checkpoint > tp->named_by) /* the end of a job without checkpoints has no number */
+		tp->named_by = checkpoint;
 	for (uint32_t i = tp->head; i != tp->tail; i++)
 		if (tp->slot[i & MASK].state != GONE)
 			named[cnt++] = tp->slot[i & MASK].t;

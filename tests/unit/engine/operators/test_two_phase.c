@@ -453,6 +453,22 @@ Test(two_phase, what_a_checkpoint_under_way_names_is_not_joined)
 	cr_assert_eq(name_all(999, WEIR_TRANSACTIONS_MAX - 2), WEIR_TRANSACTIONS_MAX / 2);
 }
 
+/* T35: the end of a job without checkpoints has no number, and a savepoint may be under way. */
+Test(two_phase, what_a_savepoint_under_way_at_the_end_names_is_not_joined)
+{
+	const uint64_t last = WEIR_TRANSACTIONS_MAX / 2 + 1;
+
+	recording.join = join_it;
+	give_up(1, last - 1);
+	rows(1);
+	cr_assert_eq(name_all(last, last), last);
+	rows(1);
+	(void)weir_two_phase_snapshot(tp, 0, named);
+	weir_two_phase_over(tp, last);
+	weir_two_phase_step(tp);
+	cr_assert_eq(weir_two_phase_snapshot(tp, 0, named), last + 1);
+}
+
 /* What is to be committed keeps its words, and so does what another attempt has begun. */
 Test(two_phase, what_is_to_be_committed_is_not_joined)
 {
