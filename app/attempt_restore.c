@@ -365,6 +365,7 @@ weir_attempt_sweep_output(struct weir_attempt_run *a, struct weir_error *err)
 {
 	const char *dir = a->rt->cfg.output_dir;
 	char prefix[WEIR_SINK_PATH_MAX];
+	bool deleted = false;
 	struct dirent *e;
 	int rc = 0;
 	DIR *d;
@@ -386,8 +387,13 @@ weir_attempt_sweep_output(struct weir_attempt_run *a, struct weir_error *err)
 				"directory, or restore",
 				dir, e->d_name);
 		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 && !is_pending(a, e->d_name))
-			(void)unlinkat(dirfd(d), e->d_name, 0);
+			deleted |= unlinkat(dirfd(d), e->d_name, 0) == 0;
 	}
+	/* A job that writes no row makes no name durable later on: a power loss would bring them
+	 * back, for nobody to delete. */
+	if (rc == 0 && deleted && fsync(dirfd(d)) != 0)
+		rc = weir_fail(err, WEIR_ERR_IO, "fsync of job.output %s: %s", dir,
+			       strerror(errno));
 	closedir(d);
 	return rc;
 }

@@ -333,11 +333,13 @@ sweep_output(struct sim_world *w)
 	const char prefix[] = WEIR_SINK_TEMP_PREFIX SIM_JOB "-";
 	const char *name;
 
+	/* As weir_attempt_sweep_output. */
 	for (uint32_t i = 0; (name = weir_sim_disk_name(w->disk, SIM_OUT_DIR, i)) != NULL;)
 		if (strncmp(name, prefix, strlen(prefix)) == 0 && !is_pending(w, name))
 			unlink_in(w, SIM_OUT_DIR, name);
 		else
 			i++;
+	sync_names(w, SIM_OUT_DIR);
 }
 
 void
