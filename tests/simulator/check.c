@@ -19,12 +19,23 @@ final_find(struct sim_world *w, const char *path)
 	return NULL;
 }
 
+uint64_t
+sim_epoch(const char *name)
+{
+	uint64_t epoch = 0;
+
+	/* part-tx-<attempt>-<subtask>-<number>-<checkpoint> (sink.c), or
+	 * part-<sink>-<subtask>-<checkpoint>[-<nth>]; no sink has a dash in its name. */
+	if (sscanf(name, WEIR_SINK_FINAL_PREFIX "tx-%*u-%*u-%*u-%" SCNu64, &epoch) != 1)
+		(void)sscanf(name, WEIR_SINK_FINAL_PREFIX "%*[^-]-%*u-%" SCNu64, &epoch);
+	return epoch;
+}
+
 /* Output is committed only for checkpoints that exist (R8): its epoch is the checkpoint's id. */
 static void
 check_epoch(struct sim_world *w, const char *name)
 {
-	const char *dash = strrchr(name, '-');
-	const uint64_t epoch = dash != NULL ? strtoull(dash + 1, NULL, 10) : 0;
+	const uint64_t epoch = sim_epoch(name);
 	uint64_t newest = 0, len;
 	const char *folder;
 
@@ -41,6 +52,17 @@ check_epoch(struct sim_world *w, const char *name)
 		newest = sim_save_newest_stop(w);
 	if (w->s.checkpoints && epoch > newest)
 		sim_finding(w, "%s is final, the newest checkpoint is %" PRIu64, name, newest);
+}
+
+/* T35: without checkpoints, what no savepoint covers that the job goes on from is committed when
+ * all sinks have been told to, and not before. */
+static void
+check_end(struct sim_world *w, const char *name)
+{
+	const uint64_t covered = sim_save_newest_stop(w);
+
+	if (!w->s.checkpoints && !w->committing && (covered == 0 || sim_epoch(name) > covered))
+		sim_finding(w, "%s is final, and the job has not come to its end (T35)", name);
 }
 
 void
@@ -61,6 +83,7 @@ sim_check_finals(struct sim_world *w)
 		bytes = weir_sim_disk_bytes(w->disk, path, &len);
 		f = final_find(w, path);
 		if (f == NULL) {
+			check_end(w, name);
 			w->final = realloc(w->final, (w->final_cnt + 1) * sizeof(*w->final));
 			WEIR_ASSERT(w->final != NULL);
 			f = &w->final[w->final_cnt++];
@@ -104,6 +127,42 @@ sim_check_crash(struct sim_world *w, bool power)
 	sim_save_check(w);
 }
 
+/* ---- the end without checkpoints ---- */
+
+/*
+ * T35: an attempt without checkpoints fails when some of its output is committed. No manifest names
+ * that, so nobody can commit the rest, and whoever starts the job again has every row written
+ * again. The promise here is at least once: these files stay, the next attempt owes everything.
+ */
+void
+sim_note_again(struct sim_world *w)
+{
+	const char *name;
+
+	if (w->s.checkpoints || !w->committing)
+		return;
+	for (uint32_t i = 0; (name = weir_sim_disk_name(w->disk, SIM_OUT_DIR, i)) != NULL; i++) {
+		const uint64_t epoch = sim_epoch(name);
+
+		if (strncmp(name, WEIR_SINK_FINAL_PREFIX, strlen(WEIR_SINK_FINAL_PREFIX)) != 0 ||
+		    (epoch > 0 && epoch <= w->base_id) || sim_is_again(w, name))
+			continue;
+		w->again = realloc(w->again, (w->again_cnt + 1) * sizeof(*w->again));
+		WEIR_ASSERT(w->again != NULL);
+		snprintf(w->again[w->again_cnt++], sizeof(*w->again), "%s", name);
+		sim_event(w, "once more: %s", name);
+	}
+}
+
+bool
+sim_is_again(const struct sim_world *w, const char *name)
+{
+	for (uint32_t i = 0; i < w->again_cnt; i++)
+		if (strcmp(w->again[i], name) == 0)
+			return true;
+	return false;
+}
+
 /* ---- restore ---- */
 
 /* Watermarks are part of the cut (checkpointing.md, section 0). */
@@ -131,8 +190,9 @@ sim_check_restored(struct sim_world *w)
 
 /* ---- the output ---- */
 
+/* again: what T35 has let twice, else all the rest. */
 static void
-read_output(struct sim_world *w, struct sim_lines *got)
+read_output(struct sim_world *w, bool again, struct sim_lines *got)
 {
 	const char *name;
 
@@ -142,9 +202,12 @@ read_output(struct sim_world *w, struct sim_lines *got)
 		const char *text, *end;
 
 		if (strncmp(name, WEIR_SINK_TEMP_PREFIX, strlen(WEIR_SINK_TEMP_PREFIX)) == 0) {
-			sim_finding(w, "%s is left over after the end", name);
+			if (!again)
+				sim_finding(w, "%s is left over after the end", name);
 			continue;
 		}
+		if (sim_is_again(w, name) != again)
+			continue;
 		snprintf(path, sizeof(path), SIM_OUT_DIR "/%s", name);
 		text = (const char *)weir_sim_disk_bytes(w->disk, path, &len);
 		end = text + len;
@@ -163,7 +226,7 @@ read_output(struct sim_world *w, struct sim_lines *got)
 }
 
 static void
-compare(struct sim_world *w, const struct sim_lines *want, const struct sim_lines *got)
+compare(struct sim_world *w, const struct sim_lines *want, const struct sim_lines *got, bool part)
 {
 	uint32_t a = 0, b = 0, missing = 0, surplus = 0;
 	const char *first_missing = "", *first_surplus = "";
@@ -188,9 +251,22 @@ compare(struct sim_world *w, const struct sim_lines *want, const struct sim_line
 	}
 	if (w->s.mode == SIM_AT_LEAST_ONCE && w->restores > 0)
 		surplus = 0;
+	if (part)
+		missing = 0;
 	if (missing > 0 || surplus > 0)
 		sim_finding(w, "output: %u lines of %u missing (\"%s\"), %u too many (\"%s\")",
 			    missing, want->cnt, first_missing, surplus, first_surplus);
+}
+
+/* What T35 has let twice are rows of the job all the same. */
+static void
+compare_again(struct sim_world *w, const struct sim_lines *want)
+{
+	struct sim_lines got = { 0 };
+
+	read_output(w, true, &got);
+	compare(w, want, &got, true);
+	sim_lines_free(&got);
 }
 
 /* Changes: every count at most once, none above the last one. The last one of each key is written
@@ -245,7 +321,7 @@ input_read(const struct sim_world *w)
 	static struct sim_scenario s;
 
 	s = w->s;
-	for (uint32_t i = 0; w->drained && i < s.source_cnt; i++)
+	for (uint32_t i = 0; w->drained != 0 && i < s.source_cnt; i++)
 		for (uint32_t k = 0; k < s.split_cnt[i]; k++)
 			s.split[i][k].rows = w->drained_rows[i][k];
 	return &s;
@@ -257,7 +333,7 @@ sim_check_end(struct sim_world *w)
 	const struct sim_scenario *read = input_read(w);
 	struct sim_lines want = { 0 }, got = { 0 };
 
-	read_output(w, &got);
+	read_output(w, false, &got);
 	w->rows = got.cnt;
 	if (is_loose(w)) {
 		sim_lines_free(&got);
@@ -267,7 +343,9 @@ sim_check_end(struct sim_world *w)
 		compare_updates(w, read, &got);
 	} else {
 		sim_expect(read, w->parallelism[1], &want);
-		compare(w, &want, &got);
+		compare(w, &want, &got, false);
+		if (w->again_cnt > 0 && !w->s.rescale)
+			compare_again(w, &want);
 	}
 	sim_lines_free(&want);
 	sim_lines_free(&got);

@@ -256,13 +256,28 @@ hold(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out
 }
 
 static int
-hold_flush(struct weir_operator_ctx *ctx, struct weir_out *out)
+say_who(struct weir_operator_ctx *ctx)
 {
 	const struct who who = { weir_operator_subtask(ctx), weir_operator_parallelism(ctx) };
 
-	(void)out;
 	weir_operator_state_clear(ctx, WHO);
 	return weir_operator_list_add(ctx, WHO, &who, sizeof(who));
+}
+
+static int
+hold_flush(struct weir_operator_ctx *ctx, struct weir_out *out)
+{
+	(void)out;
+	return say_who(ctx);
+}
+
+/* Behind it there is no flush: what a restore gave is sorted out here, or never. */
+static int
+hold_end(struct weir_operator_ctx *ctx, struct weir_out *out)
+{
+	const int rc = say_who(ctx);
+
+	return rc == 0 ? let_go(ctx, out) : rc;
 }
 
 static const struct weir_operator_state_decl hold_states[] = {
@@ -279,7 +294,7 @@ static struct weir_operator hold_op = { .name = "hold",
 					.open = hold_open,
 					.process = hold,
 					.flush = hold_flush,
-					.end = let_go };
+					.end = hold_end };
 
 /* Each row value % 4 times, with the keys key, key + 1, ... */
 static int

@@ -137,6 +137,16 @@ sinks_wait(const struct sim_world *w)
 	return false;
 }
 
+/* One of which no task has heard opens nothing: its folder took too long. The next one, then. */
+static void
+healed(void *arg, const struct weir_master_outcome *outcome)
+{
+	struct sim_world *w = arg;
+
+	if (outcome->reason != WEIR_REASON_NONE && outcome->id > w->newest_trigger)
+		w->healed = 0;
+}
+
 /*
  * What a lost message leaves closed, the next checkpoint opens. There is one sooner or later, but
  * where only people ask for them it may take one.
@@ -147,7 +157,9 @@ heals(struct sim_world *w)
 	const struct weir_master_request request = { .kind = w->s.checkpoints
 								     ? WEIR_REQUEST_CHECKPOINT
 								     : WEIR_REQUEST_SAVEPOINT,
-						     .dir = SIM_SAVE_DIR };
+						     .dir = SIM_SAVE_DIR,
+						     .done = healed,
+						     .arg = w };
 
 	if (w->lost == w->healed || (w->s.checkpoints && w->s.interval_ns > 0))
 		return false;
@@ -464,6 +476,7 @@ run_to_end(struct sim_world *w)
 				  : how == WEARY ? "weary"
 						 : "gone");
 			crash(w, how == KILLED && draws_power(w));
+			sim_note_again(w);
 		}
 	}
 	return false;
@@ -549,6 +562,7 @@ sim_run(uint64_t seed, bool verbose)
 	weir_sim_disk_destroy(w.disk);
 	sim_save_free(&w);
 	free(w.final);
+	free(w.again);
 	free(w.findings);
 	return clean;
 }

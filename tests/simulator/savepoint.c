@@ -36,10 +36,8 @@ forget_output(struct sim_world *w)
 static bool
 is_later(const char *name, uint64_t id)
 {
-	const char *dash = strrchr(name, '-');
-
 	return strncmp(name, WEIR_SINK_FINAL_PREFIX, strlen(WEIR_SINK_FINAL_PREFIX)) == 0 &&
-	       dash != NULL && strtoull(dash + 1, NULL, 10) > id;
+	       sim_epoch(name) > id;
 }
 
 static void
@@ -164,7 +162,7 @@ note_drained(struct sim_world *w, const struct sim_save *save)
 
 	if (m == NULL)
 		return;
-	w->drained = true;
+	w->drained = save->id;
 	memset(w->drained_rows, 0, sizeof(w->drained_rows));
 	for (uint32_t i = 0; i < w->enumerator_cnt; i++) {
 		struct weir_enumerator e = { .op = w->enumerators[i].op };
@@ -392,7 +390,8 @@ sim_save_branch(struct sim_world *w)
 	if (save == NULL || w->branched)
 		return false;
 	w->branched = true;
-	w->drained = false;
+	if (w->drained > save->id) /* one that came after a drain has no more input either */
+		w->drained = 0;
 	w->stopped = NULL;
 	wipe(w, SIM_OUT_DIR);
 	w->final_cnt = 0;

@@ -264,7 +264,8 @@ struct sim_world {
 	uint64_t requests;
 	uint64_t faults_struck;
 	uint64_t post_faults;
-	uint64_t lost, healed; /* messages; of them, at the checkpoint that was asked for since */
+	uint64_t lost, healed;	 /* messages; of them, at the checkpoint that was asked for since */
+	uint64_t newest_trigger; /* id that a task was to hear of */
 	int64_t now_ns;
 	uint64_t next_id;
 	uint64_t attempt;
@@ -286,7 +287,7 @@ struct sim_world {
 	struct sim_kept *kept;
 	uint32_t kept_cnt;
 	bool branched;
-	bool drained; /* the input ended at these rows */
+	uint64_t drained; /* by this savepoint: the input ended at these rows; 0: not */
 	uint32_t drained_rows[SIM_SOURCES_MAX][SIM_SPLITS_MAX];
 	uint64_t runs;
 
@@ -326,6 +327,10 @@ struct sim_world {
 	/* Output files that are final, and what was in them when they became so. */
 	struct sim_final *final;
 	uint32_t final_cnt;
+
+	bool committing;    /* checkpoints off: the attempt's sinks have been told to (T35) */
+	char (*again)[160]; /* names of what such an attempt had committed when it failed */
+	uint32_t again_cnt;
 
 	/* Totals. */
 	uint64_t steps, kills, power_losses, restores, completed, failed, aborted, rows;
@@ -405,6 +410,11 @@ void sim_sweep(struct sim_world *w);
 
 /* After each step: output files that have become final. */
 void sim_check_finals(struct sim_world *w);
+/* The checkpoint at which a final file's rows end; 0: the end without checkpoints. */
+uint64_t sim_epoch(const char *name);
+/* The attempt has failed: its rows come again, what it has committed is noted. Is this of that? */
+void sim_note_again(struct sim_world *w);
+bool sim_is_again(const struct sim_world *w, const char *name);
 /* After a crash. */
 void sim_check_crash(struct sim_world *w, bool power);
 /* The watermarks and splits that a restore brought back. */

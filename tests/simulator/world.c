@@ -386,6 +386,7 @@ sim_attempt_begin(struct sim_world *w)
 	sim_save_go_on(w);
 	sim_rules_begin(w);
 	w->half_dead = false;
+	w->committing = false;
 	w->calm = w->quiet;
 	w->expired = 0;
 	for (uint32_t i = 0; i < 2; i++)
