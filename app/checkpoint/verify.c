@@ -18,6 +18,7 @@ struct segments {
 	/* Canonical states so far, and where each of them has come. */
 	struct weir_verify_last **last;
 	uint32_t last_cnt;
+	struct weir_verify_keys keys;
 };
 
 /* Where the state of this segment has come; NULL: out of memory. */
@@ -127,7 +128,7 @@ verify_segment(int fd, const struct weir_manifest *m, struct segments *all,
 	if (rc == 0)
 		rc = weir_checkpoint_verify_frames(m, ms, bytes, err);
 	if (rc == 0)
-		rc = weir_checkpoint_verify_opstates(m, ms, bytes, err);
+		rc = weir_checkpoint_verify_opstates(m, ms, bytes, &all->keys, err);
 	free(bytes);
 	return rc;
 }
@@ -205,8 +206,7 @@ int
 weir_checkpoint_verify(const struct weir_manifest *m, const char *data_dir, struct weir_error *err)
 {
 	struct segments all = { 0 };
-	uint32_t i, next;
-	uint32_t at = 0;
+	uint32_t i, next, at = 0, file_idx = 0;
 	int rc = collect(m, &all, err);
 
 	for (i = 0; i < m->file_cnt && rc == 0; i++, at = next) {
@@ -214,9 +214,15 @@ weir_checkpoint_verify(const struct weir_manifest *m, const char *data_dir, stru
 			;
 		rc = verify_file(m, &all, data_dir, i, &all.at[at], next - at, err);
 	}
+	if (rc == 0) {
+		rc = weir_checkpoint_verify_keys(m, &all.keys, &file_idx, err);
+		if (rc == WEIR_ERR_DATA)
+			rc = weir_error_prefix(err, "%s/%s", data_dir, m->files[file_idx].name);
+	}
 	for (i = 0; i < all.last_cnt; i++)
 		free(all.last[i]);
 	free(all.last);
+	free(all.keys.bytes);
 	free(all.at);
 	return rc;
 }

@@ -18,6 +18,7 @@
 #define CHUNK	 (64u << 10)
 #define SEGS_MAX 16
 #define BLOB	 5000
+#define MAP	 (32 + 2 * 32)
 
 static char root[256];
 static char path[300];
@@ -35,10 +36,26 @@ make_piece(uint8_t *piece, uint32_t bytes)
 	memcpy(piece, word, sizeof(word));
 }
 
-/* Write a file of two pieces of operator state as core 0 of attempt 3 and checkpoint 17 of the
- * sample. */
+/* A piece of a map of keys of 8 bytes to items of 16. */
 static void
-write_data(void)
+make_map(uint8_t *piece, const uint64_t keys[2])
+{
+	const uint32_t word[8] = { 0x53504f57u, 1, 3, 16, 8, 2, MAP - 32, 0 };
+	const uint32_t lens[2] = { 8, 16 };
+
+	memset(piece, 5, MAP);
+	memcpy(piece, word, sizeof(word));
+	for (uint32_t i = 0; i < 2; i++) {
+		memcpy(piece + 32 + 32 * i, lens, sizeof(lens));
+		memcpy(piece + 40 + 32 * i, &keys[i], sizeof(keys[i]));
+	}
+}
+
+/* Write a file of two pieces of operator state, each of a subtask, as core 0 of attempt 3 and
+ * checkpoint 17 of the sample. */
+static void
+write_data(const uint8_t *const piece[2], uint32_t len, uint32_t entry_cnt,
+	   const uint32_t subtask[2])
 {
 	const struct weir_io_options opt = { .backend = WEIR_IO_POSIX, .depth = 8, .wakeup = true };
 	const struct weir_snap_id id = { .job_hash = weir_layout_job_hash("wordcount"),
@@ -53,11 +70,9 @@ write_data(void)
 	const struct weir_segment *written;
 	struct weir_io_req *done[8];
 	struct weir_snap_writer *w;
-	uint8_t blob[BLOB];
 	uint64_t file_bytes;
 	uint32_t i, cnt;
 
-	make_piece(blob, BLOB);
 	cr_assert_eq(weir_io_open(&opt, &cfg.io, NULL, &err), 0, "%s", err.text);
 	w = weir_snap_writer_create(&cfg, &err);
 	cr_assert_not_null(w, "%s", err.text);
@@ -65,10 +80,10 @@ write_data(void)
 	for (i = 0; i < 2; i++) {
 		const struct weir_snap_blob part = { .kind = WEIR_SEGMENT_BLOB,
 						     .operator_idx = 1,
-						     .subtask = i,
-						     .bytes = blob,
-						     .len = BLOB,
-						     .entry_cnt = 1 };
+						     .subtask = subtask[i],
+						     .bytes = piece[i],
+						     .len = len,
+						     .entry_cnt = entry_cnt };
 		uint64_t taken = 0;
 
 		cr_assert(weir_snap_writer_append(w, &part, &taken));
@@ -95,12 +110,14 @@ write_data(void)
 static void
 setup(void)
 {
+	uint8_t blob[BLOB];
 	uint32_t i;
 
 	cr_assert_not_null(mkdtemp(scratch_template(root, sizeof(root), "verify")));
 	snprintf(path, sizeof(path), "%s/3-17-0.dat", root);
 	sample_init(&s);
-	write_data();
+	make_piece(blob, BLOB);
+	write_data((const uint8_t *const[]){ blob, blob }, BLOB, 1, (const uint32_t[]){ 0, 1 });
 	s.m.file_cnt = 1;
 	for (i = 0; i < 2; i++) {
 		s.count[i].segments = &segs[i];
@@ -172,4 +189,34 @@ Test(checkpoint_verify, another_jobs_file_is_found)
 	s.m.job = "other";
 	cr_assert_eq(verify(), WEIR_ERR_DATA);
 	cr_assert_not_null(strstr(err.text, "header"), "%s", err.text);
+}
+
+/* Two pieces of a map of one subtask, or of each of two, with these keys. */
+static int
+verify_map(const uint64_t keys[4], uint32_t second)
+{
+	uint8_t piece[2][MAP];
+
+	cr_assert_eq(unlink(path), 0);
+	make_map(piece[0], keys);
+	make_map(piece[1], keys + 2);
+	write_data((const uint8_t *const[]){ piece[0], piece[1] }, MAP, 2,
+		   (const uint32_t[]){ 0, second });
+	s.opstate[0] = s.opstate[1];
+	s.count[0].segment_cnt = second == 0 ? 2 : 1;
+	s.count[1].segment_cnt = second;
+	return verify();
+}
+
+Test(checkpoint_verify, a_key_that_is_twice_in_a_map_is_found)
+{
+	const char *want =
+		"operator 'count' state 'rules' subtask 0: a key of 8 bytes is there twice";
+
+	cr_assert_eq(verify_map((const uint64_t[]){ 4, 1, 3, 2 }, 0), 0, "%s", err.text);
+	cr_assert_eq(verify_map((const uint64_t[]){ 4, 1, 4, 1 }, 1), 0, "%s", err.text);
+	cr_assert_eq(verify_map((const uint64_t[]){ 4, 1, 1, 2 }, 0), WEIR_ERR_DATA);
+	cr_assert_not_null(strstr(err.text, want), "%s", err.text);
+	cr_assert_eq(strncmp(err.text, path, strlen(path)), 0, "%s", err.text);
+	cr_assert_eq(verify_map((const uint64_t[]){ 7, 7, 1, 2 }, 0), WEIR_ERR_DATA);
 }
