@@ -98,6 +98,63 @@ Test(handler, a_barrier_that_drops_an_older_id_keeps_its_own_channel_closed)
 	weir_handler_destroy(h);
 }
 
+/* T4: nobody says that 1 was aborted, neither the coordinator nor a marker; the next one does. */
+Test(handler, a_lost_abort_is_made_up_for_by_the_next_checkpoint)
+{
+	struct weir_handler *h = handler_of(WEIR_HANDLER_EXACTLY_ONCE, 2);
+	struct weir_handler_updates updates;
+
+	cr_assert_eq(barrier(h, 0, 1, WEIR_BARRIER_ALIGNED).cnt, 0);
+	updates = barrier(h, 1, 2, WEIR_BARRIER_ALIGNED);
+	EXPECT(updates, WEIR_UPDATE_ABORT, WEIR_UPDATE_OPEN_ALL);
+	cr_assert_eq(updates.list[0].id, 1);
+	cr_assert_eq(updates.list[0].reason, WEIR_ABORT_SUBSUMED);
+	updates = barrier(h, 0, 2, WEIR_BARRIER_ALIGNED);
+	EXPECT(updates, WEIR_UPDATE_TRIGGER, WEIR_UPDATE_OPEN_ALL);
+	cr_assert_eq(updates.list[0].id, 2);
+	/* It comes after all, when 3 is under way: that stays. */
+	cr_assert_eq(barrier(h, 0, 3, WEIR_BARRIER_ALIGNED).cnt, 0);
+	cr_assert_eq(simple(h, WEIR_HANDLER_NOTICE, 1).cnt, 0);
+	cr_assert_eq(simple(h, WEIR_HANDLER_CANCEL, 1).cnt, 0);
+	updates = barrier(h, 1, 3, WEIR_BARRIER_ALIGNED);
+	EXPECT(updates, WEIR_UPDATE_TRIGGER, WEIR_UPDATE_OPEN_ALL);
+	cr_assert_eq(updates.list[0].id, 3);
+	weir_handler_destroy(h);
+}
+
+/* T4, T11: what was kept for it goes, too. */
+Test(handler, a_lost_abort_of_an_unaligned_checkpoint_keeps_nothing)
+{
+	struct weir_handler *h = handler_of(WEIR_HANDLER_EXACTLY_ONCE, 2);
+	struct weir_handler_updates updates;
+
+	barrier(h, 0, 1, WEIR_BARRIER_UNALIGNED);
+	simple(h, WEIR_HANDLER_STARTED, 0);
+	updates = barrier(h, 1, 2, WEIR_BARRIER_UNALIGNED);
+	EXPECT(updates, WEIR_UPDATE_ABORT, WEIR_UPDATE_DISCARD, WEIR_UPDATE_KEEP_STOP,
+	       WEIR_UPDATE_OPEN_ALL, WEIR_UPDATE_MOVE, WEIR_UPDATE_START);
+	cr_assert_eq(updates.list[0].id, 1);
+	weir_handler_destroy(h);
+}
+
+/* T18: at least once, the one that completes drops those before it. */
+Test(handler, the_tracker_outlives_a_lost_abort)
+{
+	struct weir_handler *h = handler_of(WEIR_HANDLER_AT_LEAST_ONCE, 2);
+	struct weir_handler_updates updates;
+	struct weir_handler_view view;
+
+	cr_assert_eq(barrier(h, 0, 1, WEIR_BARRIER_ALIGNED).cnt, 0);
+	cr_assert_eq(barrier(h, 0, 2, WEIR_BARRIER_ALIGNED).cnt, 0);
+	updates = barrier(h, 1, 2, WEIR_BARRIER_ALIGNED);
+	EXPECT(updates, WEIR_UPDATE_TRIGGER);
+	cr_assert_eq(updates.list[0].id, 2);
+	weir_handler_look(h, &view);
+	cr_assert_eq(view.pending_cnt, 0);
+	cr_assert_eq(barrier(h, 1, 1, WEIR_BARRIER_ALIGNED).cnt, 0);
+	weir_handler_destroy(h);
+}
+
 Test(handler, timeouts_beyond_the_end_of_time_never_come)
 {
 	struct weir_handler *h = handler_of(WEIR_HANDLER_EXACTLY_ONCE, 2);
