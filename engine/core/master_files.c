@@ -77,14 +77,6 @@ chain_path(const struct weir_master *m, struct weir_master_chain *c, enum weir_i
 }
 
 static void
-chain_dir(const struct weir_master *m, struct weir_master_chain *c, const char *name)
-{
-	struct weir_chain_step *s = chain_add(c, WEIR_IO_FSYNC_DIR);
-
-	snprintf(s->path, sizeof(s->path), "%s%s", m->cfg.job_dir, name);
-}
-
-static void
 answer_storage(struct weir_master *m, uint64_t id, bool made)
 {
 	struct weir_coord_event ev = { .kind = WEIR_COORD_STORAGE_ANSWER };
@@ -187,11 +179,12 @@ weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *c)
 	place_of(m, c->id, s->path2);
 	snprintf(s->path2 + strlen(s->path2), sizeof(s->path2) - strlen(s->path2), "/manifest");
 	chain_path(m, chain, WEIR_IO_FSYNC_DIR, c->id, "");
-	if (order == NULL || order->kind == WEIR_REQUEST_FULL)
-		chain_dir(m, chain, "");
-	else
-		snprintf(chain_add(chain, WEIR_IO_FSYNC_DIR)->path, WEIR_MASTER_PATH, "%s",
-			 order->parent);
+	if (WEIR_PLANT(FOLDER_SYNC))
+		return;
+	chain->beside.kind = WEIR_IO_FSYNC_DIR;
+	snprintf(chain->beside.path, sizeof(chain->beside.path), "%s",
+		 order == NULL || order->kind == WEIR_REQUEST_FULL ? m->cfg.job_dir
+								   : order->parent);
 }
 
 void
@@ -253,8 +246,28 @@ submit(struct weir_master *m, struct weir_master_chain *c)
 }
 
 static void
-chain_end(struct weir_master *m, struct weir_master_chain *c, int64_t result)
+submit_beside(struct weir_master *m, struct weir_master_chain *c)
 {
+	struct weir_io_req *req = &c->beside_req;
+
+	*req = (struct weir_io_req){ .kind = c->beside.kind, .path = c->beside.path, .user = c };
+	c->beside_due = false;
+	c->beside_busy = true;
+	weir_io_submit(m->cfg.io, &req, 1);
+}
+
+static void
+decline(struct weir_master *m, const struct weir_master_chain *c)
+{
+	const char *path = c->beside_failed ? c->beside.path : c->step[c->failed_at].path;
+
+	weir_fail(&m->decline, WEIR_ERR_IO, "%s: %s", path, strerror((int)-c->result));
+}
+
+static void
+chain_end(struct weir_master *m, struct weir_master_chain *c)
+{
+	const int64_t result = c->result;
 	struct weir_master_chain **at = &m->chains;
 
 	while (*at != c)
@@ -262,26 +275,20 @@ chain_end(struct weir_master *m, struct weir_master_chain *c, int64_t result)
 	*at = c->next;
 	if (c->kind == WEIR_CHAIN_STORAGE) {
 		if (result < 0)
-			weir_fail(&m->decline, WEIR_ERR_IO, "%s: %s", c->step[c->at].path,
-				  strerror((int)-result));
+			decline(m, c);
 		answer_storage(m, c->id, result >= 0);
 	} else if (c->kind == WEIR_CHAIN_FINALIZE) {
 		/* From the rename on nobody knows whether the manifest is there (K7). */
-		const bool renamed =
-			c->at < c->step_cnt &&
-			(c->step[c->at].kind == WEIR_IO_RENAME || c->at + 2 >= c->step_cnt);
-
-		if (result < 0 && !renamed)
+		if (result < 0 && !c->renamed)
 			weir_master_names_remove(m, c->id);
-		if (result < 0 && renamed && weir_master_find(m, c->id) != NULL)
+		if (result < 0 && c->renamed && weir_master_find(m, c->id) != NULL)
 			remember_doubt(m, weir_master_find(m, c->id));
 		if (result < 0)
-			weir_fail(&m->decline, WEIR_ERR_IO, "%s: %s", c->step[c->at].path,
-				  strerror((int)-result));
+			decline(m, c);
 		answer_finalize(m, c->id,
-				result >= 0 ? WEIR_COORD_OK
-				: renamed   ? WEIR_COORD_UNKNOWN
-					    : WEIR_COORD_FAILED_IO);
+				result >= 0  ? WEIR_COORD_OK
+				: c->renamed ? WEIR_COORD_UNKNOWN
+					     : WEIR_COORD_FAILED_IO);
 		weir_manifest_bytes_free(c->bytes);
 	} else if (c->answer) {
 		struct weir_coord_event ev = { .kind = WEIR_COORD_DELETED };
@@ -293,36 +300,97 @@ chain_end(struct weir_master *m, struct weir_master_chain *c, int64_t result)
 	free(c);
 }
 
+/* What was opened is closed before the end. */
 static void
-chain_done(struct weir_master *m, struct weir_master_chain *c)
+give_up(struct weir_master_chain *c, int64_t result)
 {
+	if (c->result < 0)
+		return;
+	c->result = result;
+	c->failed_at = c->at;
+}
+
+static void
+step_done(struct weir_master *m, struct weir_master_chain *c)
+{
+	const struct weir_chain_step *s = &c->step[c->at];
 	const int64_t result = c->req.result;
 
 	c->busy = false;
+	if (s->kind == WEIR_IO_CLOSE)
+		c->open = false;
 	if (result < 0 && c->kind != WEIR_CHAIN_DELETE) {
-		chain_end(m, c, result);
+		give_up(c, result);
 		return;
 	}
 	/* K10: a deletion that fails is said and left to the next start. */
 	if (result < 0 && result != -ENOENT && result != -ENOTEMPTY && m->cfg.warning != NULL) {
 		char text[WEIR_MASTER_PATH + 64];
 
-		snprintf(text, sizeof(text), "cannot delete %s: %s", c->step[c->at].path,
+		snprintf(text, sizeof(text), "cannot delete %s: %s", s->path,
 			 strerror((int)-result));
 		m->cfg.warning(m->cfg.arg, text);
 	}
 	/* While the manifest may be there, what it names stays. */
 	if (result < 0 && result != -ENOENT && c->at < c->proof) {
-		chain_end(m, c, result);
+		give_up(c, result);
 		return;
 	}
-	if (c->step[c->at].kind == WEIR_IO_OPEN_NEW)
+	if (s->kind == WEIR_IO_OPEN_NEW) {
 		c->handle = (int)result;
+		c->open = true;
+	}
+	c->beside_due |= c->at == 0 && c->beside.path[0] != '\0';
 	c->at++;
 	if (c->kind == WEIR_CHAIN_DELETE && c->id != 0 && c->at == c->proof)
 		weir_master_names_remove(m, c->id);
-	if (c->at == c->step_cnt)
-		chain_end(m, c, 0);
+}
+
+static void
+chain_done(struct weir_master *m, struct weir_master_chain *c, const struct weir_io_req *req)
+{
+	if (req != &c->beside_req) {
+		step_done(m, c);
+		return;
+	}
+	c->beside_busy = false;
+	if (req->result < 0 && c->result == 0) {
+		give_up(c, req->result);
+		c->beside_failed = true;
+	}
+}
+
+/* To the step that closes what a chain that is given up has open. */
+static void
+skip_to_close(struct weir_master_chain *c)
+{
+	while (c->step[c->at].kind != WEIR_IO_CLOSE)
+		c->at++;
+}
+
+/* True: something was done; c may be gone. */
+static bool
+chain_go_on(struct weir_master *m, struct weir_master_chain *c)
+{
+	if (c->busy)
+		return false;
+	if ((c->result < 0 && !c->open) || c->at == c->step_cnt) {
+		if (c->beside_busy)
+			return false;
+		chain_end(m, c);
+		return true;
+	}
+	if (c->result < 0)
+		skip_to_close(c);
+	if (!weir_io_ready(m->cfg.io))
+		return false;
+	if (c->step[c->at].kind == WEIR_IO_RENAME) {
+		if (c->beside_due || c->beside_busy)
+			return false;
+		c->renamed = true;
+	}
+	submit(m, c);
+	return true;
 }
 
 bool
@@ -337,16 +405,14 @@ weir_master_step_chains(struct weir_master *m)
 	cnt = weir_io_harvest(m->cfg.io, done, 16);
 	any = cnt > 0;
 	for (uint32_t i = 0; i < cnt; i++)
-		chain_done(m, done[i]->user);
+		chain_done(m, done[i]->user, done[i]);
 	for (struct weir_master_chain *c = m->chains, *next; c != NULL; c = next) {
 		next = c->next;
-		if (c->step_cnt == 0 && !c->busy) {
-			chain_end(m, c, 0);
-			any = true;
-		} else if (!c->busy && weir_io_ready(m->cfg.io)) {
-			submit(m, c);
+		if (c->beside_due && weir_io_ready(m->cfg.io)) {
+			submit_beside(m, c);
 			any = true;
 		}
+		any |= chain_go_on(m, c);
 	}
 	return any;
 }

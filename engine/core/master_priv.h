@@ -133,9 +133,18 @@ struct weir_master_chain {
 	uint32_t step_cnt, step_cap, at;
 	struct weir_io_req req;
 	bool busy;
+	bool open; /* handle is a file's */
 	int handle;
 	uint8_t *bytes;
 	size_t len;
+	int64_t result;	    /* below 0: it is given up, */
+	uint32_t failed_at; /* because of this step */
+	/* FINALIZE: the folder in which the checkpoint's own is new is synced while the manifest
+	 * is written; both are through before the rename. */
+	struct weir_chain_step beside;
+	struct weir_io_req beside_req;
+	bool beside_due, beside_busy, beside_failed;
+	bool renamed;	/* or on the way */
 	bool answer;	/* DELETE: the coordinator waits for it */
 	uint32_t proof; /* DELETE: before this step it is not certain that the manifest is gone */
 };
