@@ -302,6 +302,24 @@ on_cancel(struct weir_handler *h, const struct weir_handler_event *event)
 	over(h, WEIR_HANDLER_CHANNEL_NONE);
 }
 
+/*
+ * A trigger counts channel after channel: the last one in is aligned, however late, and one before
+ * it may be late, also if its own barrier came before. Is there one before it?
+ */
+static bool
+before_last(const struct weir_handler *h)
+{
+	const uint32_t missing = h->align.target_cnt - h->align.counted_cnt;
+
+	for (uint32_t c = 0; c < h->channel_cnt; c++) {
+		const struct input *in = &h->inputs[c];
+
+		if (!in->ended && !in->virtual)
+			return missing > (in->state == INPUT_MISSING);
+	}
+	return false;
+}
+
 /* T31: a synthetic barrier on every open channel; on a forced one it stands behind its data, which
  * is where its end is (T33). */
 static void
@@ -317,8 +335,7 @@ on_rpc(struct weir_handler *h, const struct weir_handler_event *event)
 		a->barrier = event->barrier;
 		a->flags = event->flags;
 	}
-	/* The first of several may be late; the last one in is aligned, however late. */
-	late = event->barrier == WEIR_BARRIER_TIMEOUTABLE && a->target_cnt - a->counted_cnt > 1 &&
+	late = event->barrier == WEIR_BARRIER_TIMEOUTABLE && before_last(h) &&
 	       is_late(h, event->stamp_ns, event->timeout_ns);
 	/* Nobody is left to be counted: all have ended, or are virtual. */
 	if (a->target_cnt == a->counted_cnt) {
