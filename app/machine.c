@@ -9,6 +9,8 @@
 #include "drivers/preflight/preflight.h"
 #include "engine/base/error.h"
 #include "engine/checkpoint/layout.h"
+#include "engine/graph/graph.h"
+#include "weir/sources.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -138,11 +140,31 @@ check_restore(struct weir_session *s)
 }
 
 void
+weir_session_check_sources(struct weir_session *s)
+{
+	if (s->cfg.job_input != NULL || weir_config_is_bad(&s->cfg, WEIR_KEY_job_input))
+		return;
+	for (uint32_t i = 0; i < s->job->vertex_cnt; i++) {
+		const struct weir_vertex *vertex = &s->job->vertex[i];
+
+		if (vertex->connector != &weir_files && vertex->connector != &weir_pcap)
+			continue;
+		weir_session_error(s, WEIR_ERR_CONFIG, WEIR_KEY_job_input,
+				   "add --set job.input=PATH, a file or a directory",
+				   "it is not set, and source '%s' reads it", vertex->id);
+		return;
+	}
+}
+
+void
 weir_session_check_machine(struct weir_session *s, bool start)
 {
 	check_input(s);
 	check_output(s, start);
-	if (s->cfg.checkpoint_interval > 0)
+	/* An interval that nobody understands means checkpoints all the same. */
+	if (s->cfg.checkpoint_dir != NULL &&
+	    (s->cfg.checkpoint_interval > 0 ||
+	     weir_config_is_bad(&s->cfg, WEIR_KEY_checkpoint_interval)))
 		check_directory(s, WEIR_KEY_checkpoint_dir, s->cfg.checkpoint_dir);
 	check_restore(s);
 }

@@ -72,14 +72,43 @@ read_file(struct weir_session *s, const char *path)
 	free(text);
 }
 
+/* The CPUs that may be named, as the kernel writes lists: 0-3,8. */
+static void
+list_cpus(const struct weir_topology *topo, char *buf, size_t cap)
+{
+	size_t len = 0;
+
+	for (uint32_t i = 0, next; i < topo->cpu_cnt && len < cap; i = next) {
+		const uint32_t first = topo->cpus[i].os_idx;
+		uint32_t last = first;
+
+		next = i + 1;
+		if (!topo->cpus[i].allowed)
+			continue;
+		for (; next < topo->cpu_cnt && topo->cpus[next].allowed &&
+		       topo->cpus[next].os_idx == last + 1;
+		     next++)
+			last++;
+		len += (size_t)snprintf(buf + len, cap - len, last > first ? "%s%u-%u" : "%s%u",
+					len > 0 ? "," : "", first, last);
+	}
+}
+
 static const char *
 cpu_there(void *arg, uint32_t os_idx)
 {
-	const struct weir_cpu *cpu = weir_topology_cpu(arg, os_idx);
+	struct weir_session *s = arg;
+	const struct weir_cpu *cpu = weir_topology_cpu(&s->topo, os_idx);
+	const char *why = "is not allowed to this process (affinity mask or cpuset)";
+	char list[200] = "";
 
+	if (cpu != NULL && cpu->allowed)
+		return NULL;
 	if (cpu == NULL)
-		return "is not there";
-	return cpu->allowed ? NULL : "is not allowed to this process (affinity mask or cpuset)";
+		why = "is not there";
+	list_cpus(&s->topo, list, sizeof(list));
+	snprintf(s->cpu_why, sizeof(s->cpu_why), "%s; these are: %s", why, list);
+	return s->cpu_why;
 }
 
 /* An error of the job or the plan: at the key whose path its text begins with, if it does. */
@@ -275,12 +304,14 @@ weir_session_open(struct weir_session *s, const struct weir_cli *cli, enum weir_
 	if (weir_topology_read(&s->topo, &err) != 0)
 		fail_plain(s, err.code, err.text);
 	else
-		weir_config_check_cpus(&s->cfg, cpu_there, &s->topo);
+		weir_config_check_cpus(&s->cfg, cpu_there, s);
 	if (depth >= WEIR_SESSION_CHECK)
 		weir_session_check_machine(s, depth == WEIR_SESSION_RUN);
 	/* The job's own checks come in the same pass: where a value was bad its default stands. */
 	if (depth >= WEIR_SESSION_PLAN && s->build != NULL)
 		make_job(s);
+	if (depth >= WEIR_SESSION_CHECK && s->job != NULL)
+		weir_session_check_sources(s);
 	if (s->job != NULL && s->cfg.error_cnt == 0 && s->code == 0)
 		make_plan(s, &(struct weir_replan){ 0 });
 	return conclude(s);

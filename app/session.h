@@ -25,6 +25,7 @@ struct weir_session {
 	struct weir_config cfg;
 	struct weir_params params; /* the job's view of cfg */
 	struct weir_topology topo;
+	char cpu_why[320];   /* why a CPU cannot be named */
 	const char *job_arg; /* as given; NULL: none */
 	char job_name[128];  /* the job's own name */
 	char config_path[4096];
@@ -64,6 +65,8 @@ void weir_session_error(struct weir_session *s, int code, enum weir_config_key k
 
 /* app/machine.c: directories and files that the keys name. start: also other runs' output. */
 void weir_session_check_machine(struct weir_session *s, bool start);
+/* The same of the job: a source that reads job.input has one. */
+void weir_session_check_sources(struct weir_session *s);
 
 /* app/machine.c: what the host lacks for the plan's speed, in one line; false if nothing. */
 bool weir_session_preflight(const struct weir_session *s, char *text, size_t cap);

@@ -177,6 +177,14 @@ weir_config_is_set(const struct weir_config *cfg, enum weir_config_key key)
 	return cfg->origin[key].source != 0;
 }
 
+bool
+weir_config_is_bad(const struct weir_config *cfg, enum weir_config_key key)
+{
+	const struct weir_origin *at = cfg->key_at[key];
+
+	return !weir_config_is_set(cfg, key) && (at[false].source != 0 || at[true].source != 0);
+}
+
 static bool
 valid_operator_id(const char *id, size_t len)
 {

@@ -161,6 +161,9 @@ int weir_config_finish(struct weir_config *cfg);
 /* Was it given (file, --set, program), or is it the default? */
 bool weir_config_is_set(const struct weir_config *cfg, enum weir_config_key key);
 
+/* Was it given, but with no value that could be taken? Its default stands. */
+bool weir_config_is_bad(const struct weir_config *cfg, enum weir_config_key key);
+
 /* Add an error at a place (cfg->origin[key], an operator's *_at). hint may be NULL. */
 void weir_config_error(struct weir_config *cfg, struct weir_origin at, const char *hint,
 		       const char *fmt, ...) WEIR_PRINTF(4, 5);

@@ -80,6 +80,24 @@ fails("syntax error", 78, ["check", "--config", config("job: {seed: 010\nx: ]\n"
 fails("operator that is none", 78,
       ["check", "nexmark-q1", "--set", "operators.bidz.parallelism=2"],
       "--set operators.bidz.parallelism=2:1:1: error:", "did you mean operators.bids?")
+# What the machine and the job say comes in the same pass as what the configuration says.
+fails("a directory whose interval is wrong", 78,
+      ["check", "nexmark-q1", "--set", "checkpoint.interval=100", "--set",
+       "checkpoint.dir=/proc/weir"],
+      "checkpoint.interval: 100 has no unit", "checkpoint.dir: /proc/weir cannot be written")
+for command in ("run", "check"):
+    fails(f"{command} of a job without its input", 78,
+          [command, "wordcount", "--set", "job.sed=1", "--set", "job.output=null"],
+          "configuration: error: job.input: it is not set, and source 'lines' reads it",
+          "help: add --set job.input=PATH", "unknown key job.sed")
+    fails(f"{command} of captures without input", 78, [command, "flowstats"],
+          "job.input: it is not set, and source 'packets' reads it")
+fails("a CPU that is not there", 78, ["check", "--set", "cores=9999"], "cores: CPU 9999 is out of")
+fails("a CPU that is not there", 78, ["check", "--set", "cores=1000"],
+      "cores: CPU 1000 is not there; these are: ")
+rc, out, err = weir("plan", "wordcount")
+check("a plan needs no input", rc == 0, err)
+
 fails("no configuration file", 66, ["check", "--config", os.path.join(d, "none.yaml")], "none.yaml")
 fails("no input", 66, ["run", "wordcount", "--set", "job.input=/no/such"],
       "--set job.input=/no/such:1:11: error: job.input: /no/such")
