@@ -164,6 +164,10 @@ find_claimed(struct weir_attempt_run *a)
 	if (find_beside(a, &err) == 0 &&
 	    weir_stored_data_dir(a->launch->base, a->claimed, &a->claimed_data, &err) == 0)
 		return;
+	weir_worker_warning(a->link,
+			    "restore.claim: %s is not claimed and stays, other checkpoints may "
+			    "name files of it: %s",
+			    a->launch->base, err.text);
 	weir_manifest_destroy(a->claimed);
 	a->claimed = NULL;
 }

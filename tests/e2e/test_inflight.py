@@ -13,6 +13,7 @@ import sys
 import e2e
 import inflight_loop as loop
 from e2e import Run, check
+from live import inspect
 
 PLUGIN = os.path.abspath(sys.argv[2])
 # Every shape, every step, both modes: not every pair.
@@ -22,11 +23,11 @@ PAIRS = (("rebalance", (1, 2), True), ("hash", (2, 4), True), ("union", (4, 3), 
          ("forward", (3, 1), False), ("window", (4, 3), False), ("two", (2, 4), False))
 
 
-def dead_run(parallelism):
+def dead_run(parallelism, **more):
     """A run of the hash graph that died with frames in flight; its folder."""
     folder = loop.new_folder()
     run = loop.Started(loop.Shape(PLUGIN, "hash", 48000), folder, parallelism=parallelism,
-                       checkpoint__interval="10ms", job__sink_rate=4000, **loop.UNALIGNED)
+                       checkpoint__interval="10ms", job__sink_rate=4000, **loop.UNALIGNED, **more)
     check("makes checkpoints", e2e.wait_until(lambda: loop.newest(folder) >= 2, 30),
           loop.tail(folder))
     loop.kill_both(run)
@@ -74,6 +75,26 @@ def ignored():
           run.report["restored"]["frames_in_flight"] == 0, run.report["restored"])
 
 
+def key_groups():
+    """R4: those of the checkpoint are taken over, for frames in flight as well; others are refused."""
+    folder = dead_run(2, max_parallelism=4)
+    before = committed(folder)
+    for what, more, text in (("other key groups", {"max_parallelism": 128}, "max-parallelism"),
+                             ("more tasks than key groups", {"parallelism": 5},
+                              "max-parallelism is 4")):
+        run = again(folder, "latest", **more)
+        check(f"{what}: refused by name", run.code == 65 and text in run.err, run.story())
+        check(f"{what}: output untouched", committed(folder) == before, run.story())
+    run = again(folder, "latest", parallelism=3)
+    e2e.finished("with the key groups of the checkpoint", run)
+    check("with the key groups of the checkpoint: there were frames in flight",
+          run.report and run.report["restored"]["frames_in_flight"] > 0, run.story())
+    e2e.same_lines("with the key groups of the checkpoint", run.lines(),
+                   loop.lines_of_shape("hash", 48000), run.story())
+    chk = glob.glob(f"{folder}/chk/*/chk-{loop.newest(folder)}")[0]
+    check("they stay", inspect(chk).get("max_parallelism") == 4, inspect(chk))
+
+
 def main():
     rng = random.Random(6)
     loop.kill_rounds(2, 6)
@@ -84,6 +105,7 @@ def main():
     check("most unaligned rescales found frames in flight", held >= 4, held)
     refused()
     ignored()
+    key_groups()
     e2e.conclude()
 
 
