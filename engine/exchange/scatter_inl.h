@@ -90,7 +90,7 @@ split_columns(const struct weir_split_column *columns, const uint32_t cnt, const
 		to[c] = columns[c];
 	for (uint32_t i = 0; i < groups * WEIR_SCATTER_GROUP; i += WEIR_LANES) {
 		const uint32_t upper =
-			marks[i / WEIR_SCATTER_GROUP] >> i % WEIR_SCATTER_GROUP & all;
+			(uint32_t)marks[i / WEIR_SCATTER_GROUP] >> i % WEIR_SCATTER_GROUP & all;
 		const uint32_t more = (uint32_t)__builtin_popcount(upper);
 
 		for (uint32_t c = 0; c < cnt; c++) {
