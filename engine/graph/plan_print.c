@@ -80,11 +80,17 @@ put_length(struct text *t, const char *what, uint32_t bytes)
 		put(t, ", %s of %u bytes", what, bytes);
 }
 
+static uint32_t
+bytes_max_of(const struct weir_operator_state_decl *d)
+{
+	return d->bytes_max > 0 ? d->bytes_max : WEIR_OPERATOR_STATE_BYTES;
+}
+
 static void
 put_operator_state(struct text *t, const struct weir_plan_operator_info *o,
 		   const struct weir_operator_state_decl *d)
 {
-	const uint32_t most = d->bytes_max > 0 ? d->bytes_max : WEIR_OPERATOR_STATE_BYTES;
+	const uint32_t most = bytes_max_of(d);
 
 	put(t, "  %s '%s'  %s", o->id, d->name, weir_plan_state_kind(d->kind));
 	if (d->kind == WEIR_BROADCAST_MAP)
@@ -106,6 +112,37 @@ put_operator_states(struct text *t, const struct weir_plan *plan)
 			any = true;
 			put_operator_state(t, &plan->op[i], &plan->op[i].op.operator_states[s]);
 		}
+}
+
+/* What they take at most: each is there twice, the second one for checkpoints, and the index of a
+ * map is as large as its entries at most (engine/operators/operator_state.h). */
+static uint64_t
+operator_state_bytes(const struct weir_plan *plan)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < plan->op_cnt; i++)
+		for (uint32_t s = 0; s < plan->op[i].op.operator_state_cnt; s++) {
+			const struct weir_operator_state_decl *d =
+				&plan->op[i].op.operator_states[s];
+			const uint64_t copies = d->kind == WEIR_BROADCAST_MAP ? 3 : 2;
+
+			sum += plan->op[i].parallelism * copies * bytes_max_of(d);
+		}
+	return sum;
+}
+
+static void
+put_memory(struct text *t, const struct weir_plan *plan)
+{
+	const uint64_t operators = operator_state_bytes(plan);
+
+	put(t, "memory\n  frames  %u x %u bytes = %.1f MiB\n", plan->frame_cnt,
+	    plan->options.frame_bytes, (double)plan->frame_bytes_sum / 1048576.0);
+	put(t, "  state   %u x %.1f MiB\n", plan->core_cnt,
+	    (double)plan->state_bytes_core / 1048576.0);
+	if (operators > 0)
+		put(t, "  operator state, at most %.1f MiB\n", (double)operators / 1048576.0);
 }
 
 static void
@@ -140,10 +177,7 @@ weir_plan_print(const struct weir_plan *plan, char *buf, size_t bytes)
 	put_edges(&t, plan);
 	put_operator_states(&t, plan);
 	put(&t, "key groups %u\n", plan->max_parallelism);
-	put(&t, "memory\n  frames  %u x %u bytes = %.1f MiB\n", plan->frame_cnt,
-	    plan->options.frame_bytes, (double)plan->frame_bytes_sum / 1048576.0);
-	put(&t, "  state   %u x %.1f MiB\n", plan->core_cnt,
-	    (double)plan->state_bytes_core / 1048576.0);
+	put_memory(&t, plan);
 	put_placement(&t, plan);
 	for (uint32_t w = 0; w < plan->warning_cnt; w++)
 		put(&t, "warning: %s\n", plan->warning[w]);

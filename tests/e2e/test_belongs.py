@@ -155,7 +155,8 @@ def planned():
                           check=False)
     for line in ("watch 'marks'  split list, items of 16 bytes, at most 1024 KiB x2",
                  "watch 'rows'  union list, items of any length, at most 64 KiB x2",
-                 "rules 'last'  broadcast map, keys of any length, values of 8 bytes, at most 64 KiB x2"):
+                 "rules 'last'  broadcast map, keys of any length, values of 8 bytes, at most 64 KiB x2",
+                 "operator state, at most 4.6 MiB"):
         check(f"the plan says {line}", line in done.stdout, done.stdout + done.stderr)
 
 
