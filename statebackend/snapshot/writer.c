@@ -1,4 +1,4 @@
-/* The writer: chunks become segments, segments become a durable file. Bytes: format.h. */
+/* The writer's file: opened, written in order, synced, closed, or given up. Bytes: format.h. */
 
 #include "statebackend/snapshot/writer.h"
 
@@ -8,48 +8,10 @@
 
 #include "engine/base/crc32c.h"
 #include "engine/base/plant.h"
-#include "statebackend/snapshot/chunk.h"
-#include "statebackend/snapshot/outgoing.h"
+#include "statebackend/snapshot/writer_priv.h"
 
 #define WRITER_MAGIC 0x57525753u
 #define LIVE_WORDS   8u
-
-enum chunk_state { CHUNK_FREE, CHUNK_FILLING, CHUNK_LEAVING };
-
-struct weir_snap_chunk {
-	struct weir_outgoing_range range; /* first */
-	struct weir_snap_chunk *next;	  /* free list */
-	uint8_t *bytes;
-	uint64_t used, cap;
-	uint64_t entry_cnt;
-	uint32_t record_cnt;
-	enum chunk_state state;
-};
-
-struct weir_snap_writer {
-	uint32_t magic;
-	enum weir_snap_state state;
-	struct weir_snap_config cfg;
-	struct weir_snap_id id;
-	struct weir_error err;
-	struct weir_snap_chunk *chunks, *free;
-	struct weir_outgoing outgoing;
-	struct weir_outgoing_range head; /* the file's header */
-	struct weir_io_req ctl, dir;	 /* open, fsync, close; fsync of directory */
-	uint8_t *head_bytes;
-	uint64_t file_bytes;
-	uint32_t chunk_cnt, free_cnt, in_flight;
-	uint32_t seg_cnt;
-	uint32_t key_groups; /* canonical; 0: native */
-	enum weir_snap_scope scope;
-	struct weir_segment_ref *refs; /* cfg.seg_max of them */
-	uint64_t *words;	       /* their bitmaps: LIVE_WORDS each on average */
-	uint32_t ref_cnt, word_cnt;
-	int handle;
-	bool open_sent, close_sent, dead;
-	char path[WEIR_SNAP_PATH_MAX];
-	char dir_path[WEIR_SNAP_PATH_MAX];
-};
 
 /* Which states may follow which. */
 static const uint8_t moves[] = {
@@ -232,92 +194,8 @@ weir_snap_writer_dead(const struct weir_snap_writer *w)
 	return w->dead;
 }
 
-struct weir_snap_chunk *
-weir_snap_chunk_take(struct weir_snap_writer *w, const struct weir_seg_header *head, bool spare)
-{
-	struct weir_snap_chunk *c = w->free;
-
-	WEIR_ASSERT(w->state == WEIR_SNAP_OPEN || w->dead);
-	if (c == NULL || (spare && w->free_cnt < 2))
-		return NULL;
-	w->free = c->next;
-	w->free_cnt--;
-	c->state = CHUNK_FILLING;
-	c->used = sizeof(*head);
-	c->entry_cnt = 0;
-	c->record_cnt = 0;
-	memcpy(c->bytes, head, sizeof(*head));
-	return c;
-}
-
-void *
-weir_snap_chunk_room(struct weir_snap_chunk *c, uint64_t bytes)
-{
-	uint8_t *at = c->bytes + c->used;
-
-	WEIR_ASSERT(c->state == CHUNK_FILLING);
-	if (c->cap - c->used < bytes)
-		return NULL;
-	c->used += bytes;
-	return at;
-}
-
-uint64_t
-weir_snap_chunk_left(const struct weir_snap_chunk *c)
-{
-	return c->cap - c->used;
-}
-
 void
-weir_snap_chunk_count(struct weir_snap_chunk *c, uint32_t records, uint64_t entries)
-{
-	c->record_cnt += records;
-	c->entry_cnt += entries;
-}
-
-void
-weir_snap_chunk_drop(struct weir_snap_writer *w, struct weir_snap_chunk *c)
-{
-	WEIR_ASSERT(c->state != CHUNK_FREE);
-	c->state = CHUNK_FREE;
-	c->next = w->free;
-	w->free = c;
-	w->free_cnt++;
-}
-
-/* All that is known of the segment now goes into its header and into the manifest's list. */
-static struct weir_segment
-segment_of(const struct weir_snap_writer *w, const struct weir_snap_chunk *c,
-	   struct weir_seg_header *h)
-{
-	const uint64_t length = weir_align_up(c->used, WEIR_DATA_ALIGN);
-
-	h->magic = WEIR_SEG_MAGIC;
-	h->version = WEIR_DATA_VERSION;
-	h->checkpoint = w->id.checkpoint;
-	h->length = length;
-	h->used = c->used;
-	h->entry_cnt = c->entry_cnt;
-	h->record_cnt = c->record_cnt;
-	memset(c->bytes + c->used, 0, length - c->used);
-	return (struct weir_segment){
-		.kind = h->kind,
-		.operator_idx = h->operator_idx,
-		.subtask = h->subtask,
-		.state_idx = h->state_idx,
-		.offset = w->file_bytes,
-		.length = length,
-		.used = c->used,
-		.crc = weir_crc32c(0, c->bytes, length),
-		.page_cnt = c->record_cnt,
-		.entry_cnt = c->entry_cnt,
-		.hash_first = h->hash_first,
-		.hash_last = h->hash_last,
-	};
-}
-
-static void
-fail(struct weir_snap_writer *w, const char *what, int64_t result)
+weir_snap_writer_fail(struct weir_snap_writer *w, const char *what, int64_t result)
 {
 	if (w->dead)
 		return;
@@ -333,147 +211,6 @@ range_gone(void *arg, struct weir_outgoing_range *range)
 
 	if (range != &w->head)
 		weir_snap_chunk_drop(w, (struct weir_snap_chunk *)(void *)range);
-}
-
-/* The segment is known and has its place: bytes of the chunk go out, then pieces if there are any.
- */
-static void
-chunk_leave(struct weir_snap_writer *w, struct weir_snap_chunk *c, const struct weir_segment *seg,
-	    struct weir_snap_pieces *list)
-{
-	w->cfg.segs[w->seg_cnt++] = *seg;
-	w->file_bytes += seg->length;
-	c->range = (struct weir_outgoing_range){ .bytes = c->bytes,
-						 .len = list != NULL ? c->used : seg->length,
-						 .off = seg->offset,
-						 .list = list };
-	c->state = CHUNK_LEAVING;
-	weir_outgoing_add(&w->outgoing, &c->range);
-}
-
-uint32_t
-weir_snap_chunk_records(const struct weir_snap_chunk *c)
-{
-	return c->record_cnt;
-}
-
-uint32_t
-weir_snap_chunk_close(struct weir_snap_writer *w, struct weir_snap_chunk *c)
-{
-	struct weir_seg_header *h = (struct weir_seg_header *)(void *)c->bytes;
-	struct weir_segment seg;
-
-	WEIR_ASSERT(c->state == CHUNK_FILLING);
-	if (!w->dead && w->seg_cnt == w->cfg.seg_max)
-		fail(w, "too many segments in", -E2BIG);
-	if (w->dead) {
-		weir_snap_chunk_drop(w, c);
-		return WEIR_SNAP_NO_SEGMENT;
-	}
-	seg = segment_of(w, c, h);
-	chunk_leave(w, c, &seg, NULL);
-	return w->seg_cnt - 1;
-}
-
-static uint32_t
-parts_so_far(const struct weir_snap_writer *w, const struct weir_snap_blob *b)
-{
-	uint32_t parts = 0;
-
-	for (uint32_t i = w->seg_cnt; i > 0; i--) {
-		const struct weir_segment *s = &w->cfg.segs[i - 1];
-
-		parts += s->kind == b->kind && s->operator_idx == b->operator_idx &&
-			 s->subtask == b->subtask && s->state_idx == b->state_idx;
-	}
-	return parts;
-}
-
-/* The pieces belong to the segment that the chunk begins: length and checksum. */
-static void
-pieces_count(struct weir_snap_chunk *c, const struct weir_snap_pieces *list,
-	     struct weir_segment *seg)
-{
-	struct weir_seg_header *h = (struct weir_seg_header *)(void *)c->bytes;
-
-	for (uint32_t i = 0; i < list->cnt; i++) {
-		WEIR_ASSERT((uintptr_t)list->piece[i].bytes % WEIR_PAGE == 0);
-		WEIR_ASSERT(list->piece[i].len % WEIR_DATA_ALIGN == 0);
-		seg->length += list->piece[i].len;
-	}
-	seg->used = seg->length;
-	h->length = seg->length;
-	h->used = seg->used;
-	seg->crc = weir_crc32c(0, c->bytes, c->used);
-	for (uint32_t i = 0; i < list->cnt; i++)
-		seg->crc = weir_crc32c(seg->crc, list->piece[i].bytes, list->piece[i].len);
-}
-
-bool
-weir_snap_writer_append(struct weir_snap_writer *w, const struct weir_snap_blob *blob,
-			uint64_t *taken)
-{
-	struct weir_seg_header head = {
-		.kind = (uint16_t)blob->kind,
-		.operator_idx = blob->operator_idx,
-		.subtask = blob->subtask,
-		.state_idx = blob->state_idx,
-		.part = parts_so_far(w, blob),
-	};
-
-	WEIR_ASSERT(blob->kind != WEIR_SEGMENT_STATE && blob->kind != WEIR_SEGMENT_CANONICAL);
-	WEIR_ASSERT(*taken <= blob->len);
-	do {
-		struct weir_snap_chunk *c = weir_snap_chunk_take(w, &head, false);
-		uint64_t part = blob->len - *taken;
-
-		if (c == NULL)
-			return false;
-		if (part > c->cap - c->used)
-			part = c->cap - c->used;
-		if (part > 0)
-			memcpy(weir_snap_chunk_room(c, part), (const uint8_t *)blob->bytes + *taken,
-			       part);
-		weir_snap_chunk_count(c, 0, *taken == 0 ? blob->entry_cnt : 0);
-		*taken += part;
-		head.part++;
-		(void)weir_snap_chunk_close(w, c);
-	} while (*taken < blob->len);
-	return true;
-}
-
-bool
-weir_snap_writer_pieces(struct weir_snap_writer *w, struct weir_snap_pieces *list)
-{
-	const struct weir_snap_blob blob = { .kind = WEIR_SEGMENT_CHANNEL,
-					     .operator_idx = list->operator_idx,
-					     .subtask = list->subtask,
-					     .state_idx = list->state_idx };
-	const struct weir_seg_header head = { .kind = WEIR_SEGMENT_CHANNEL,
-					      .operator_idx = list->operator_idx,
-					      .subtask = list->subtask,
-					      .state_idx = list->state_idx,
-					      .part = parts_so_far(w, &blob) };
-	struct weir_snap_chunk *c = weir_snap_chunk_take(w, &head, false);
-	struct weir_segment seg;
-
-	if (c == NULL)
-		return false;
-	WEIR_ASSERT(list->cnt > 0);
-	if (!w->dead && w->seg_cnt == w->cfg.seg_max)
-		fail(w, "too many segments in", -E2BIG);
-	if (w->dead) {
-		weir_snap_chunk_drop(w, c);
-		list->sent = 0;
-		weir_outgoing_release(list);
-		return true;
-	}
-	memset(c->bytes + sizeof(head), 0, WEIR_SNAP_PIECES_AT - sizeof(head));
-	c->used = WEIR_SNAP_PIECES_AT;
-	seg = segment_of(w, c, (struct weir_seg_header *)(void *)c->bytes);
-	pieces_count(c, list, &seg);
-	chunk_leave(w, c, &seg, list);
-	return true;
 }
 
 void
@@ -516,7 +253,7 @@ ctl_done(struct weir_snap_writer *w)
 
 	if (w->ctl.kind == WEIR_IO_OPEN_NEW) {
 		if (result < 0)
-			fail(w, "create", result);
+			weir_snap_writer_fail(w, "create", result);
 		else
 			w->handle = (int)result;
 		return;
@@ -524,7 +261,7 @@ ctl_done(struct weir_snap_writer *w)
 	if (w->ctl.kind == WEIR_IO_CLOSE)
 		w->handle = -1;
 	if (result < 0)
-		fail(w, w->ctl.kind == WEIR_IO_CLOSE ? "close" : "fsync", result);
+		weir_snap_writer_fail(w, w->ctl.kind == WEIR_IO_CLOSE ? "close" : "fsync", result);
 }
 
 void
@@ -537,11 +274,11 @@ weir_snap_writer_done(struct weir_snap_writer *w, struct weir_io_req *req)
 		ctl_done(w);
 	} else if (req == &w->dir) {
 		if (req->result < 0)
-			fail(w, "fsync of the directory of", req->result);
+			weir_snap_writer_fail(w, "fsync of the directory of", req->result);
 	} else {
 		WEIR_ASSERT(req == &w->outgoing.req);
 		if (req->result < 0 || (uint64_t)req->result != req->len)
-			fail(w, "write", req->result);
+			weir_snap_writer_fail(w, "write", req->result);
 		weir_outgoing_done(&w->outgoing, range_gone, w);
 	}
 }
