@@ -132,11 +132,20 @@ add_plan_error(struct weir_session *s, const struct weir_error *err, const char 
 }
 
 static void
+list_ids(const char *const *ids, uint32_t cnt, char *text, size_t cap)
+{
+	size_t at = (size_t)snprintf(text, cap, "it has: ");
+
+	for (uint32_t i = 0; i < cnt && at < cap; i++)
+		at += (size_t)snprintf(text + at, cap - at, "%s%s", i > 0 ? ", " : "", ids[i]);
+}
+
+static void
 check_operator_ids(struct weir_session *s)
 {
 	const struct weir_job *job = s->job;
 	const char *ids[WEIR_OPERATORS_MAX];
-	char hint[128];
+	char hint[320];
 
 	for (uint32_t i = 0; i < job->vertex_cnt; i++)
 		ids[i] = job->vertex[i].id;
@@ -146,9 +155,11 @@ check_operator_ids(struct weir_session *s)
 		if (weir_job_find(job, op->id) != UINT32_MAX)
 			continue;
 		near = weir_suggest(op->id, ids, job->vertex_cnt);
-		snprintf(hint, sizeof(hint), "did you mean operators.%s?",
-			 near != NULL ? near : "");
-		weir_config_error(&s->cfg, op->id_at, near != NULL ? hint : NULL,
+		if (near != NULL)
+			snprintf(hint, sizeof(hint), "did you mean operators.%s?", near);
+		else
+			list_ids(ids, job->vertex_cnt, hint, sizeof(hint));
+		weir_config_error(&s->cfg, op->id_at, hint,
 				  "operators.%s: the job has no operator of this id", op->id);
 	}
 }

@@ -239,9 +239,8 @@ weir_config_error_unknown(struct weir_config *cfg, struct weir_origin at, const 
 	char near[PATH_MAX_LEN], hint[PATH_MAX_LEN + 32];
 	const char *suggestion = weir_config_suggest_path(path, sections, near);
 
-	hint[0] = '\0';
-	if (suggestion != NULL)
-		snprintf(hint, sizeof(hint), "did you mean %s?", suggestion);
+	snprintf(hint, sizeof(hint), suggestion != NULL ? "did you mean %s?" : "%s lists all keys",
+		 suggestion != NULL ? suggestion : "weir help keys");
 	weir_config_error(cfg, at, hint, "unknown %s %s", sections ? "section" : "key", path);
 }
 

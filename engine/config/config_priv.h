@@ -27,6 +27,7 @@ struct weir_value_error {
 	uint32_t len;
 	char text[320];
 	char hint[192];
+	bool too_large; /* a number that does not fit: the key's range is not said yet */
 };
 
 /* A parsed value; which member by the key's kind. */

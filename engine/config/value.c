@@ -14,6 +14,7 @@ weir_value_fail(struct weir_value_error *e, size_t at, size_t len, const char *f
 	e->at = (uint32_t)at;
 	e->len = len > 0 ? (uint32_t)len : 1;
 	e->hint[0] = '\0';
+	e->too_large = false;
 	va_start(ap, fmt);
 	vsnprintf(e->text, sizeof(e->text), fmt, ap);
 	va_end(ap);
@@ -52,20 +53,40 @@ parse_word(const struct weir_config_key_info *info, const char *text, uint64_t *
 }
 
 static bool
-check_range(const struct weir_config_key_info *info, const char *text, uint64_t v,
-	    struct weir_value_error *e)
+fail_range(const struct weir_config_key_info *info, const char *text, struct weir_value_error *e)
 {
 	char min[32], max[32];
 
 	weir_value_format(info->kind, info->min, min, sizeof(min));
 	weir_value_format(info->kind, info->max, max, sizeof(max));
+	return weir_value_fail(e, 0, strlen(text), "%s is out of range: %s to %s", text, min, max);
+}
+
+static bool
+check_range(const struct weir_config_key_info *info, const char *text, uint64_t v,
+	    struct weir_value_error *e)
+{
+	char step[32];
+
 	if (v < info->min || v > info->max)
-		return weir_value_fail(e, 0, strlen(text), "%s is out of range: %s to %s", text,
-				       min, max);
+		return fail_range(info, text, e);
 	if (v % info->step == 0)
 		return true;
-	weir_value_format(info->kind, info->step, min, sizeof(min));
-	return weir_value_fail(e, 0, strlen(text), "%s is not a multiple of %s", text, min);
+	weir_value_format(info->kind, info->step, step, sizeof(step));
+	return weir_value_fail(e, 0, strlen(text), "%s is not a multiple of %s", text, step);
+}
+
+static bool
+parse_number(const struct weir_config_key_info *info, const char *text, uint64_t *out,
+	     struct weir_value_error *e)
+{
+	const bool is_number = info->kind == WEIR_CONFIG_KIND_FACTOR
+				       ? weir_value_parse_factor(text, out, e)
+				       : weir_value_parse_number(info->kind, text, out, e);
+
+	if (!is_number)
+		return e->too_large && fail_range(info, text, e);
+	return check_range(info, text, *out, e);
 }
 
 static bool
@@ -107,9 +128,6 @@ weir_value_parse(const struct weir_config_key_info *info, const char *text, stru
 		return parse_word(info, text, &out->number, e);
 	case WEIR_CONFIG_KIND_CPUS:
 		return weir_value_parse_cpus(text, out, e);
-	case WEIR_CONFIG_KIND_FACTOR:
-		return weir_value_parse_factor(text, &out->number, e) &&
-		       check_range(info, text, out->number, e);
 	case WEIR_CONFIG_KIND_BOUND:
 		out->number = (uint64_t)WEIR_CONFIG_UNBOUNDED;
 		if (strcmp(text, "unbounded") == 0)
@@ -118,8 +136,7 @@ weir_value_parse(const struct weir_config_key_info *info, const char *text, stru
 	default:
 		break;
 	}
-	return weir_value_parse_number(info->kind, text, &out->number, e) &&
-	       check_range(info, text, out->number, e);
+	return parse_number(info, text, &out->number, e);
 }
 
 void

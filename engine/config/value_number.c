@@ -94,6 +94,14 @@ weir_value_digits(const char *text)
 }
 
 /* The leading digits of text into *out; they may not begin with 0 unless that is all. */
+static bool
+fail_too_large(struct weir_value_error *e, const char *text, size_t len)
+{
+	weir_value_fail(e, 0, len, "%.*s is out of range", (int)len, text);
+	e->too_large = true;
+	return false;
+}
+
 bool
 weir_value_parse_digits(const char *text, uint64_t *out, size_t *used, struct weir_value_error *e)
 {
@@ -111,7 +119,7 @@ weir_value_parse_digits(const char *text, uint64_t *out, size_t *used, struct we
 	for (size_t i = 0; i < len; i++) {
 		if (__builtin_mul_overflow(v, UINT64_C(10), &v) ||
 		    __builtin_add_overflow(v, (uint64_t)(text[i] - '0'), &v))
-			return weir_value_fail(e, 0, len, "%.*s is out of range", (int)len, text);
+			return fail_too_large(e, text, len);
 	}
 	*out = v;
 	return true;
@@ -232,7 +240,7 @@ weir_value_parse_number(enum weir_config_kind kind, const char *text, uint64_t *
 	if (u->name == NULL)
 		return fail_unit(kind, text, n, e);
 	if (__builtin_mul_overflow(*out, u->factor, out))
-		return weir_value_fail(e, 0, strlen(text), "%s is out of range", text);
+		return fail_too_large(e, text, strlen(text));
 	return true;
 }
 
@@ -261,7 +269,7 @@ weir_value_parse_factor(const char *text, uint64_t *out, struct weir_value_error
 		return weir_value_fail(e, n, strlen(text + n),
 				       "%s: takes a factor such as 1.5, without unit", text);
 	if (whole > UINT32_MAX / 2000)
-		return weir_value_fail(e, 0, strlen(text), "%s is out of range", text);
+		return fail_too_large(e, text, strlen(text));
 	*out = whole * 1000 + part * scale[m];
 	return true;
 }

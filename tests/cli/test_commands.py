@@ -92,6 +92,21 @@ for command in ("run", "check"):
           "help: add --set job.input=PATH", "unknown key job.sed")
     fails(f"{command} of captures without input", 78, [command, "flowstats"],
           "job.input: it is not set, and source 'packets' reads it")
+# Also where nothing similar is there, and where a number fits no word.
+fails("unknown key", 78, ["check", "--set", "a=1"], "unknown key a", "help: weir help keys lists all keys")
+fails("unknown section", 78, ["check", "--config", config("zzz: {y: 1}")], "unknown section zzz",
+      "help: weir help keys lists all keys")
+fails("unknown operator", 78, ["plan", "nexmark-q1", "--set", "operators.nosuch.parallelism=2"],
+      "operators.nosuch: the job has no operator of this id", "help: it has: bids, convert, result")
+for value in ("18446744073709G", "99999999999999999999", "99999999999999999999G"):
+    fails("a number too large", 78, ["check", "--set", f"job.events={value}"],
+          f"--set job.events={value}:1:12: error: job.events: {value} is out of range: 0 to 10000000G")
+for key, value, most in (("memory.state", "99999999999999999TiB", "wrong"),
+                         ("memory.state", "99999999999999999GiB", "1MiB to 1048576GiB"),
+                         ("checkpoint.timeout", "99999999999999999h", "1ms to 8760h"),
+                         ("restart.backoff-multiplier", "99999999999.5", " to ")):
+    fails("a value too large", 78, ["check", "--set", f"{key}={value}"], f"{key}: ",
+          *([f"{value} is out of range: ", most] if most != "wrong" else ["unknown unit"]))
 fails("a CPU that is not there", 78, ["check", "--set", "cores=9999"], "cores: CPU 9999 is out of")
 fails("a CPU that is not there", 78, ["check", "--set", "cores=1000"],
       "cores: CPU 1000 is not there; these are: ")
