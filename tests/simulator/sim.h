@@ -6,7 +6,8 @@
  *
  *   scenario   all that is drawn from the seed before anything runs
  *   content    the rows of the input, a pure function of the scenario
- *   jobs       the graphs; expect: the lines that they must write, computed without the engine
+ *   jobs       the graphs, of operators; expect: the lines that they must write, computed without
+ *              the engine
  *   world      disk, attempts of the job, what goes wrong; run: one seed from start to end
  *   check      what must hold of the disk after every crash, and of the output at the end
  */
