@@ -203,16 +203,6 @@ first_of(const struct way *way)
 	return first;
 }
 
-static void
-note_sent(struct sim_world *w, const struct way *way, const struct weir_mail *mail)
-{
-	if (!way->to_core)
-		return;
-	w->committing |= mail->kind == WEIR_MAIL_COMMIT;
-	if (mail->kind == WEIR_MAIL_TRIGGER && mail->id > w->newest_trigger)
-		w->newest_trigger = mail->id;
-}
-
 static bool
 carry(struct sim_world *w, struct way *way)
 {
@@ -221,7 +211,7 @@ carry(struct sim_world *w, struct way *way)
 	bool any = false;
 
 	while (weir_mailbox_take(way->from, &mail)) {
-		note_sent(w, way, &mail);
+		w->committing |= way->to_core && mail.kind == WEIR_MAIL_COMMIT;
 		post_one(w, way, &mail);
 	}
 	while ((l = first_of(way)) != NULL && l->due_ns <= w->now_ns &&

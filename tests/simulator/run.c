@@ -137,16 +137,6 @@ sinks_wait(const struct sim_world *w)
 	return false;
 }
 
-/* One of which no task has heard opens nothing: its folder took too long. The next one, then. */
-static void
-healed(void *arg, const struct weir_master_outcome *outcome)
-{
-	struct sim_world *w = arg;
-
-	if (outcome->reason != WEIR_REASON_NONE && outcome->id > w->newest_trigger)
-		w->healed = 0;
-}
-
 /*
  * What a lost message leaves closed, the next checkpoint opens. There is one sooner or later, but
  * where only people ask for them it may take one.
@@ -157,9 +147,7 @@ heals(struct sim_world *w)
 	const struct weir_master_request request = { .kind = w->s.checkpoints
 								     ? WEIR_REQUEST_CHECKPOINT
 								     : WEIR_REQUEST_SAVEPOINT,
-						     .dir = SIM_SAVE_DIR,
-						     .done = healed,
-						     .arg = w };
+						     .dir = SIM_SAVE_DIR };
 
 	if (w->lost == w->healed || (w->s.checkpoints && w->s.interval_ns > 0))
 		return false;
@@ -180,8 +168,9 @@ is_stuck(const struct weir_task *t, uint32_t *channel)
 	return false;
 }
 
-/* Nothing moves, no checkpoint runs, and yet something lies in a channel. */
-static void
+/* Nothing moves, no checkpoint runs, and yet something lies in a channel. True: one has been asked
+ * for, and who makes its folder has his turn before time goes on. */
+static bool
 check_stuck(struct sim_world *w)
 {
 	struct weir_master_counts n;
@@ -190,14 +179,17 @@ check_stuck(struct sim_world *w)
 	weir_master_counts(w->master, &n);
 	if (n.triggered != n.completed + n.failed + n.aborted || io_waits(w) || sinks_wait(w) ||
 	    sim_post_due(w) != INT64_MAX)
-		return;
+		return false;
 	while (i < w->plan->subtask_cnt && !is_stuck(&w->rt->tasks[i], &channel))
 		i++;
-	if (i == w->plan->subtask_cnt || heals(w))
-		return;
+	if (i == w->plan->subtask_cnt)
+		return false;
+	if (heals(w))
+		return true;
 	print_tasks(w);
 	sim_finding(w, "subtask %u of task %u takes nothing from channel %u and no checkpoint runs",
 		    w->rt->tasks[i].subtask, w->rt->tasks[i].task_idx, channel);
+	return false;
 }
 
 static void
@@ -209,8 +201,8 @@ when_idle(struct sim_world *w, struct rounds *r)
 		return;
 	r->idle = 0;
 	/* What has become ready just now has had no turn yet. */
-	if (r->still++ > 0)
-		check_stuck(w);
+	if (r->still++ > 0 && check_stuck(w))
+		return;
 	to = next_due(w);
 	/* They say how long to nobody. */
 	if (w->s.sink_rate > 0 && to > w->now_ns + SINK_WAITS_NS && sinks_wait(w))

@@ -265,8 +265,7 @@ struct sim_world {
 	uint64_t requests;
 	uint64_t faults_struck;
 	uint64_t post_faults;
-	uint64_t lost, healed;	 /* messages; of them, at the checkpoint that was asked for since */
-	uint64_t newest_trigger; /* id that a task was to hear of */
+	uint64_t lost, healed; /* messages; of them, at the checkpoint that was asked for since */
 	int64_t now_ns;
 	uint64_t next_id;
 	uint64_t attempt;
