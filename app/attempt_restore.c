@@ -364,6 +364,22 @@ is_pending(const struct weir_attempt_run *a, const char *name)
 	return false;
 }
 
+/* Who starts from the beginning would write rows that are there. */
+static int
+refuse_output(const struct weir_attempt_run *a, const char *name, struct weir_error *err)
+{
+	if (a->launch->run_attempt == 1)
+		return weir_fail(err, WEIR_ERR_CONFIG,
+				 "job.output %s holds another run's output (%s): name another "
+				 "directory, or restore",
+				 a->rt->cfg.output_dir, name);
+	/* T35: an attempt without checkpoints failed while it committed. */
+	return weir_fail(err, WEIR_ERR_CONFIG,
+			 "job.output %s holds output that an earlier attempt of this run committed "
+			 "(%s), and no checkpoint says what is missing: name another directory",
+			 a->rt->cfg.output_dir, name);
+}
+
 int
 weir_attempt_sweep_output(struct weir_attempt_run *a, struct weir_error *err)
 {
@@ -383,13 +399,9 @@ weir_attempt_sweep_output(struct weir_attempt_run *a, struct weir_error *err)
 	while ((e = readdir(d)) != NULL) {
 		/* restore.from=latest that found none starts from the beginning, as
 		 * restore.from=none does. */
-		if (a->restored == NULL && a->launch->run_attempt == 1 &&
+		if (a->restored == NULL &&
 		    strncmp(e->d_name, WEIR_SINK_FINAL_PREFIX, strlen(WEIR_SINK_FINAL_PREFIX)) == 0)
-			rc = weir_fail(
-				err, WEIR_ERR_CONFIG,
-				"job.output %s holds another run's output (%s): name another "
-				"directory, or restore",
-				dir, e->d_name);
+			rc = refuse_output(a, e->d_name, err);
 		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 && !is_pending(a, e->d_name))
 			deleted |= unlinkat(dirfd(d), e->d_name, 0) == 0;
 	}

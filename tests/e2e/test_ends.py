@@ -7,6 +7,7 @@ test_ends.py WEIR
 import glob
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -14,6 +15,7 @@ import time
 import e2e
 import kill_loop
 from e2e import Run, check, finished, same_lines
+from live import Live
 
 STATES = {"FINISHED", "CANCELED", "FAILED", "SUSPENDED"}
 FIELDS = ("weir job name state exit_code wall_s attempts restored restores checkpoints operators "
@@ -231,6 +233,22 @@ def used_output():
         check("the first run's lines are untouched", first.lines() == before)
 
 
+def commit_fails():
+    """T35: what was committed without a checkpoint is not written again, nor silently half there."""
+    run = Live("nexmark-q1", parallelism=2, job__events=60000, job__rate=30000, job__rebalance="true",
+               memory__state="64MiB", restart__strategy="fixed-delay", restart__delay="1ms")
+    e2e.wait_until(lambda: len(glob.glob(f"{run.output}/.part-*")) == 2, 60)
+    e2e.write(f"{run.output}/part-result-1-0", b"in the way")
+    run.wait()
+    check("a commit fails half-way: 78, after one restart", run.code == 78 and
+          run.report["attempts"] == 2, run.story())
+    check("it says what is there", re.search(r"an earlier attempt of this run committed \(part-result-"
+                                             r"[01]-0\), and no checkpoint says what is missing",
+                                             run.err), run.story())
+    with open(f"{run.output}/part-result-1-0", "rb") as file:
+        check("what was in the way is untouched", file.read() == b"in the way")
+
+
 def restore_after_finish():
     """R11: after FINISHED the final checkpoint is restored, committed again, and that is the end."""
     folder = e2e.fresh("round")
@@ -253,6 +271,7 @@ def main():
     cancelled(signal.SIGTERM, 143)
     second_run()
     used_output()
+    commit_fails()
     restore_after_finish()
     reports()
     e2e.conclude()

@@ -274,6 +274,16 @@ def killed():
                   (len(again) >= 1) if named else all(c.checkpoint < 3 for c in again), again)
 
 
+def killed_at_the_end():
+    """T35: without checkpoints nobody knows what was committed; started again, all rows come."""
+    for die in ("commit:0:before", "commit:0:after"):
+        what = f"killed in {die}, without checkpoints"
+        run = Ledger(env={"LEDGER_DIE": die}, restart__strategy="fixed-delay", restart__delay="1ms")
+        finished(what, run)
+        check(f"{what}: it was", run.report["attempts"] == 2, run.story())
+        complete(what, run, once=False)
+
+
 def stuck():
     """T23: a core that sleeps in the synchronous part is found, named, and gone with its worker."""
     for seconds, how in ((30, "goes on for"), (0, None)):
@@ -353,6 +363,7 @@ def main():
     aborts()
     stops()
     killed()
+    killed_at_the_end()
     stuck()
     killed_and_rescaled()
     files()
