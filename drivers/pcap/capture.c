@@ -201,7 +201,7 @@ read_section(struct weir_capture *c, uint64_t start)
 	enum weir_capture_result r;
 	const uint8_t *p;
 	uint32_t magic;
-	uint16_t major;
+	uint16_t major, minor;
 
 	r = fetch_all(c, start, start, 16, &p);
 	if (r != WEIR_CAPTURE_FRAME)
@@ -211,7 +211,10 @@ read_section(struct weir_capture *c, uint64_t start)
 		return damaged(c, start, "a section header without a byte order");
 	c->swapped = magic != BYTE_ORDER_MAGIC;
 	major = get16(c, p + 12);
-	if (major != 1)
+	minor = get16(c, p + 14);
+	/* 1.2 is 1.0 under the number that some programs wrote; Wireshark and libpcap read no
+	 * other, and frames are counted alike. */
+	if (major != 1 || (minor != 0 && minor != 2))
 		return damaged(c, start, "unknown version of the format");
 	if (get32(c, p + 4) < 28)
 		return damaged(c, start, "a section header that is too short");

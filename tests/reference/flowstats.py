@@ -130,7 +130,10 @@ def read_pcapng(data):
         if take(data, at, 4, at) == b"\x0a\x0d\x0d\x0a":
             magic = take(data, at + 8, 4, at)
             order = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}.get(magic)
-            if order is None or struct.unpack(order + "H", take(data, at + 12, 2, at))[0] != 1:
+            if order is None:
+                raise Damage(at)
+            version = struct.unpack(order + "HH", take(data, at + 12, 4, at))
+            if version not in ((1, 0), (1, 2)):
                 raise Damage(at)
             interfaces = []
         kind, size = struct.unpack(order + "II", take(data, at, 8, at))

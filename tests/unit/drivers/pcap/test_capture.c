@@ -287,6 +287,32 @@ Test(capture, another_link_type_is_damage_from_there)
 	expect_damage(offset);
 }
 
+Test(capture, a_section_of_an_unknown_version_is_damage_from_there)
+{
+	static const uint16_t versions[][3] = { { 1, 0, 0 }, { 1, 2, 0 }, { 1, 1, 1 },
+						{ 1, 3, 1 }, { 2, 0, 1 }, { 0, 2, 1 } };
+
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		begin(false);
+		put_section();
+		put_interface(1, 6, 0);
+		put_packet(0, 1, 4);
+		const uint64_t offset = file.len;
+		put_section();
+		memcpy(file.bytes + offset + 12, versions[i], 4);
+		put_interface(1, 6, 0);
+		put_packet(0, 2, 4);
+		cr_assert_eq(open_file(), WEIR_CAPTURE_FRAME);
+		expect_frame(1000, 4, 1004);
+		if (versions[i][2] != 0) {
+			expect_damage(offset);
+		} else {
+			expect_frame(2000, 4, 1004);
+			expect_end();
+		}
+	}
+}
+
 Test(capture, goes_on_at_every_frame_of_several_sections)
 {
 	struct weir_capture_position at[8] = { { 0 } };
