@@ -51,7 +51,8 @@ split_column(const struct weir_split_column *column, const uint8_t *marks, uint3
 	uint64_t *b = column->b;
 
 	for (uint32_t i = 0; i < groups * WEIR_SCATTER_GROUP; i++) {
-		const uint32_t upper = marks[i / WEIR_SCATTER_GROUP] >> i % WEIR_SCATTER_GROUP & 1u;
+		const uint32_t upper =
+			(uint32_t)marks[i / WEIR_SCATTER_GROUP] >> i % WEIR_SCATTER_GROUP & 1u;
 
 		*a = from[i];
 		*b = from[i];
