@@ -102,7 +102,7 @@ produce(void *arg)
 
 /* Check cnt items that should begin with number ord, as a gate does, and sum them up. */
 WEIR_INLINE bool
-take(const struct weir_item *items, uint32_t cnt, uint32_t ord, uint64_t *sum)
+count_up(const struct weir_item *items, uint32_t cnt, uint32_t ord, uint64_t *sum)
 {
 	uint64_t add = 0;
 
@@ -133,9 +133,9 @@ consume(void *arg)
 			continue;
 		}
 		if (cnt == BURST)
-			good &= take(items, BURST, ord, &sum);
+			good &= count_up(items, BURST, ord, &sum);
 		else
-			good &= take(items, cnt, ord, &sum);
+			good &= count_up(items, cnt, ord, &sum);
 		ord += cnt;
 		left -= cnt;
 	}
