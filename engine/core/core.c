@@ -48,14 +48,9 @@ weir_core_snapshot_open(struct weir_core *core, uint64_t id)
 	if (core->settling)
 		return false;
 	switch (core->snap_state) {
+	case WEIR_CORE_SNAPSHOT_NONE:
 	case WEIR_CORE_SNAPSHOT_DONE:
 		/* F1: pairs with F2; the control thread has copied the segment list. */
-		if (atomic_load_explicit(&core->file.busy, memory_order_acquire))
-			return false;
-		begin(core, id);
-		return true;
-	case WEIR_CORE_SNAPSHOT_NONE:
-		/* F3: pairs with F2; as F1. */
 		if (atomic_load_explicit(&core->file.busy, memory_order_acquire))
 			return false;
 		begin(core, id);

@@ -105,36 +105,6 @@ finish(struct kstate *st)
 	}
 }
 
-static void
-give_up(struct kstate *st)
-{
-	const struct weir_kstate_spec *spec = &st->pub.spec;
-	struct weir_error err;
-
-	(void)weir_fail(
-		&err, WEIR_ERR_FAILED,
-		"operator %u, subtask %u, state %s: %s, and %llu bytes of state memory are free "
-		"for that; raise %s%s",
-		spec->operator_idx, spec->subtask, spec->name,
-		st->snap.is_canonical ? "the canonical format sorts its entries"
-				      : "keys longer than 256 bytes have to be copied",
-		(unsigned long long)mem_free_bytes(&st->be->mem), st->be->budget_key,
-		st->snap.is_canonical ? ", or take it native" : "");
-	weir_snap_writer_refuse(st->snap.writer, &err);
-	/* The walk of pages may stand in a table that would go; its next slice thaws. */
-	if (st->snap.is_canonical)
-		hash_thaw(&st->pub);
-}
-
-bool
-snap_has_room(struct kstate *st, uint64_t bytes)
-{
-	if (mem_free_bytes(&st->be->mem) >= bytes + hash_growth_bytes(st, WEIR_STATE_BATCH_MAX))
-		return true;
-	give_up(st);
-	return false;
-}
-
 /* ---- gathering ---- */
 
 static uint64_t
@@ -329,7 +299,7 @@ batch_again(struct kstate *st)
 	struct canonical *c = &st->snap.canonical;
 
 	if (c->group_cnt == 1) {
-		give_up(st);
+		snap_give_up(st);
 		return false;
 	}
 	c->group_cnt /= 2;

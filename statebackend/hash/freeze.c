@@ -236,6 +236,36 @@ long_keys_capture(struct table *t, const struct spot *s, bool spare)
 	return cnt;
 }
 
+void
+snap_give_up(struct kstate *st)
+{
+	const struct weir_kstate_spec *spec = &st->pub.spec;
+	struct weir_error err;
+
+	(void)weir_fail(
+		&err, WEIR_ERR_FAILED,
+		"operator %u, subtask %u, state %s: %s, and %llu bytes of state memory are free "
+		"for that; raise %s%s",
+		spec->operator_idx, spec->subtask, spec->name,
+		st->snap.is_canonical ? "the canonical format sorts its entries"
+				      : "keys longer than 256 bytes have to be copied",
+		(unsigned long long)mem_free_bytes(&st->be->mem), st->be->budget_key,
+		st->snap.is_canonical ? ", or take it native" : "");
+	weir_snap_writer_refuse(st->snap.writer, &err);
+	/* The walk of pages may stand in a table that would go; its next slice thaws. */
+	if (st->snap.is_canonical)
+		hash_thaw(&st->pub);
+}
+
+static bool
+has_room(struct kstate *st, uint64_t bytes)
+{
+	if (mem_free_bytes(&st->be->mem) >= bytes + hash_growth_bytes(st, WEIR_STATE_BATCH_MAX))
+		return true;
+	snap_give_up(st);
+	return false;
+}
+
 /* What the keys of a block that stand outside it take as shadows. */
 static uint64_t
 long_keys_bytes(const struct table *t, const struct spot *s)
@@ -258,7 +288,7 @@ long_keys_fit(const struct table *t, const struct spot *s)
 	struct kstate *st = state_of(t);
 	const uint64_t bytes = st->l.mode == MODE_BYTES ? long_keys_bytes(t, s) : 0;
 
-	return bytes == 0 || snap_has_room(st, bytes);
+	return bytes == 0 || has_room(st, bytes);
 }
 
 static void

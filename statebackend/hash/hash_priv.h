@@ -270,6 +270,8 @@ void hash_thaw(struct weir_kstate *st);
 void spot_unhome(struct table *t, const struct spot *s);
 /* Copy a frozen block that is about to change. */
 void snap_capture(struct table *t, const struct spot *s);
+/* There is no memory for what it needs besides: the writer refuses it. */
+void snap_give_up(struct kstate *st);
 
 /* Give back one that is in no list. */
 void shadow_free(struct kstate *st, struct shadow *s);
@@ -280,8 +282,6 @@ bool canonical_slice(struct kstate *st, uint64_t budget);
 void canonical_stop(struct kstate *st);
 /* Is nothing of this block needed any more? */
 bool canonical_is_past(const struct kstate *st, const struct table *t, const struct spot *s);
-/* There is no memory for so many bytes more: the snapshot is given up. */
-bool snap_has_room(struct kstate *st, uint64_t bytes);
 
 /* load.c */
 int hash_load(struct weir_kstate *st, const struct weir_segment *seg, const void *bytes,
