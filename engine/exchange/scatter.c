@@ -50,14 +50,18 @@ split_column(const struct weir_split_column *column, const uint8_t *marks, uint3
 	uint64_t *a = column->a;
 	uint64_t *b = column->b;
 
-	for (uint32_t i = 0; i < groups * WEIR_SCATTER_GROUP; i++) {
-		const uint32_t upper =
-			(uint32_t)marks[i / WEIR_SCATTER_GROUP] >> i % WEIR_SCATTER_GROUP & 1u;
+	for (uint32_t g = 0; g < groups; g++) {
+		uint32_t upper = marks[g];
 
-		*a = from[i];
-		*b = from[i];
-		a += 1 - upper;
-		b += upper;
+		for (uint32_t i = 0; i < WEIR_SCATTER_GROUP; i++) {
+			const uint64_t value = from[WEIR_SCATTER_GROUP * g + i];
+
+			*a = value;
+			*b = value;
+			a += 1 - (upper & 1u);
+			b += upper & 1u;
+			upper >>= 1;
+		}
 	}
 }
 
