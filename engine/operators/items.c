@@ -91,6 +91,14 @@ weir_operator_list_next(struct weir_operator_ctx *ctx, uint32_t state, uint64_t 
 	return true;
 }
 
+static bool
+lies_in(const struct weir_opstate *s, const void *bytes)
+{
+	const uintptr_t at = (uintptr_t)bytes, first = (uintptr_t)s->at;
+
+	return at >= first && at < first + s->cap;
+}
+
 int
 weir_operator_map_put(struct weir_operator_ctx *ctx, uint32_t state, const void *key,
 		      uint32_t key_len, const void *value, uint32_t len)
@@ -101,6 +109,11 @@ weir_operator_map_put(struct weir_operator_ctx *ctx, uint32_t state, const void 
 
 	if (rc == 0 && key_len == 0)
 		rc = weir_operator_fail(ctx, "state '%s': an empty key", s->decl.name);
+	if (rc == 0 && (lies_in(s, key) || lies_in(s, value)))
+		rc = weir_operator_fail(ctx,
+					"state '%s': what is put lies in the map itself: copy it "
+					"first",
+					s->decl.name);
 	if (rc == 0)
 		rc = check_len(ctx, s, "a value", len, s->decl.item_bytes,
 			       WEIR_OPERATOR_STATE_ITEM_MAX);

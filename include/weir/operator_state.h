@@ -83,7 +83,8 @@ bool weir_operator_list_next(struct weir_operator_ctx *ctx, uint32_t state, uint
 
 /* ---- broadcast map ---- */
 
-/* The value of a key, new or in the place of the old one; both copied. */
+/* The value of a key, new or in the place of the old one; both copied. They may not lie in the map
+ * itself (map_get, map_next), whose entries a put may move. */
 WEIR_STATE_CHECKED int weir_operator_map_put(struct weir_operator_ctx *ctx, uint32_t state,
 					     const void *key, uint32_t key_len, const void *value,
 					     uint32_t len);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/rng.h"
+#include "engine/operators/ctx.h"
 
 #define KEYS 300u
 
@@ -186,6 +187,30 @@ carry_over(struct weir_opstate *s, struct weir_opstate *to, uint32_t *pieces)
 					  : weir_opstate_add(to, weir_opstate_item(e), e->len));
 		weir_opstate_piece_out(s);
 	}
+}
+
+/* A put may close gaps: what lies in the map would move under it. */
+Test(operator_state, regress_a_map_takes_nothing_that_lies_in_it)
+{
+	struct weir_opstate s = open_state(WEIR_BROADCAST_MAP, 0, 0, 96);
+	struct weir_operator_ctx ctx = { .opstate = &s, .opstate_cnt = 1 };
+	const void *key, *value;
+	uint32_t key_len, len;
+	uint64_t cursor = 0;
+
+	cr_assert_eq(weir_operator_map_put(&ctx, 0, "gone", 4, "1234567", 7), 0);
+	cr_assert_eq(weir_operator_map_put(&ctx, 0, "stays", 5, "abcdefgh12345678", 16), 0);
+	cr_assert(weir_operator_map_remove(&ctx, 0, "gone", 4));
+	cr_assert(weir_operator_map_next(&ctx, 0, &cursor, &key, &key_len, &value, &len));
+	/* 56 of 96 bytes are used, 24 of them by what is gone. */
+	cr_assert_neq(weir_operator_map_put(&ctx, 0, "other", 5, value, len), 0);
+	cr_assert_not_null(strstr(ctx.error.text, "copy it first"), "%s", ctx.error.text);
+	cr_assert_neq(weir_operator_map_put(&ctx, 0, key, key_len, "new value of 24 bytes...", 24),
+		      0);
+	value = weir_operator_map_get(&ctx, 0, "stays", 5, &len);
+	cr_assert_eq(len, 16);
+	cr_assert_eq(memcmp(value, "abcdefgh12345678", 16), 0);
+	cr_assert_eq(s.cnt, 1);
 }
 
 Test(operator_state, pieces_are_what_was_there_at_the_freeze) /* T22 */
