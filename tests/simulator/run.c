@@ -149,11 +149,24 @@ heals(struct sim_world *w)
 								     : WEIR_REQUEST_SAVEPOINT,
 						     .dir = SIM_SAVE_DIR };
 
-	if (w->lost == w->healed || (w->s.checkpoints && w->s.interval_ns > 0))
+	if (w->lost == w->healed)
 		return false;
 	w->healed = w->lost;
 	weir_master_request(w->master, &request);
 	return true;
+}
+
+/* The periodic one that opens it has not begun yet: so many had when it was found closed. */
+static bool
+healing_comes(struct sim_world *w, uint64_t begun)
+{
+	if (!w->s.checkpoints || w->s.interval_ns == 0)
+		return false;
+	if (w->lost != w->healed) {
+		w->healed = w->lost;
+		w->heals_behind = begun;
+	}
+	return w->heals_behind == begun;
 }
 
 /* A channel with something in it that the task does not take; false: there is none. */
@@ -182,7 +195,7 @@ check_stuck(struct sim_world *w)
 		return false;
 	while (i < w->plan->subtask_cnt && !is_stuck(&w->rt->tasks[i], &channel))
 		i++;
-	if (i == w->plan->subtask_cnt)
+	if (i == w->plan->subtask_cnt || healing_comes(w, n.triggered))
 		return false;
 	if (heals(w))
 		return true;

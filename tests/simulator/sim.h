@@ -266,6 +266,8 @@ struct sim_world {
 	uint64_t faults_struck;
 	uint64_t post_faults;
 	uint64_t lost, healed; /* messages; of them, at the checkpoint that was asked for since */
+	uint64_t
+		heals_behind; /* begun in the attempt: the next periodic one opens what is closed */
 	int64_t now_ns;
 	uint64_t next_id;
 	uint64_t attempt;

@@ -387,6 +387,7 @@ sim_attempt_begin(struct sim_world *w)
 	sim_rules_begin(w);
 	w->half_dead = false;
 	w->committing = false;
+	w->heals_behind = UINT64_MAX;
 	w->calm = w->quiet;
 	w->expired = 0;
 	for (uint32_t i = 0; i < 2; i++)
