@@ -122,8 +122,7 @@ weir_task_mail(struct weir_task *t, const struct weir_mail *m, int64_t now_ns)
 	case WEIR_MAIL_PRECOMMIT:
 		t->precommit = true;
 		if (t->sink != NULL)
-			t->acks[0].pending_cnt =
-				weir_two_phase_snapshot(t->sink, 0, t->acks[0].pending);
+			weir_two_phase_end(t->sink);
 		break;
 	case WEIR_MAIL_COMMIT:
 		if (t->sink != NULL)

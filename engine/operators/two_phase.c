@@ -229,26 +229,38 @@ precommit(struct weir_two_phase *tp, struct slot *s)
 		s->state = tp->cfg.sink->commit != NULL ? READY : GONE;
 }
 
+static void
+cut(struct weir_two_phase *tp, uint64_t checkpoint)
+{
+	struct slot *s = open_one(tp);
+
+	if (s == NULL || tp->error.code != WEIR_OK)
+		return;
+	s->t.checkpoint = checkpoint;
+	s->state = PREPARING;
+	precommit(tp, s);
+}
+
 uint32_t
 weir_two_phase_snapshot(struct weir_two_phase *tp, uint64_t checkpoint,
 			struct weir_transaction named[WEIR_TRANSACTIONS_MAX])
 {
-	struct slot *s = open_one(tp);
 	uint32_t cnt = 0;
 
-	if (s != NULL && tp->error.code == WEIR_OK) {
-		s->t.checkpoint = checkpoint;
-		s->state = PREPARING;
-		precommit(tp, s);
-	}
+	cut(tp, checkpoint);
 	if (tp->cfg.sink->commit == NULL)
 		return 0;
-	if (checkpoint > tp->named_by) /* the end of a job without checkpoints has no number */
-		tp->named_by = checkpoint;
+	tp->named_by = checkpoint;
 	for (uint32_t i = tp->head; i != tp->tail; i++)
 		if (tp->slot[i & MASK].state != GONE)
 			named[cnt++] = tp->slot[i & MASK].t;
 	return cnt;
+}
+
+void
+weir_two_phase_end(struct weir_two_phase *tp)
+{
+	cut(tp, 0);
 }
 
 bool

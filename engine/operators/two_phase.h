@@ -54,10 +54,13 @@ void weir_two_phase_idle(struct weir_two_phase *tp);
 /* Once per turn. */
 void weir_two_phase_step(struct weir_two_phase *tp);
 
-/* The cut of this checkpoint (0: the end of a job without): all rows so far belong to it. Fills
- * named with what the checkpoint must name. */
+/* The cut of this checkpoint: all rows so far belong to it. Fills named with what the checkpoint
+ * must name. */
 uint32_t weir_two_phase_snapshot(struct weir_two_phase *tp, uint64_t checkpoint,
 				 struct weir_transaction named[WEIR_TRANSACTIONS_MAX]);
+/* T35: the same at the end of a job without checkpoints; nothing names it. A savepoint whose cut
+ * was before may still be under way: it must not either. */
+void weir_two_phase_end(struct weir_two_phase *tp);
 /* Is all that was cut durable? */
 bool weir_two_phase_is_durable(const struct weir_two_phase *tp);
 /* This checkpoint is complete: everything up to it is committed, in the steps that follow (R7). */

@@ -289,7 +289,7 @@ Test(two_phase, the_end_of_input_without_checkpoints)
 	rows(1);
 	(void)weir_two_phase_snapshot(tp, 1, named);
 	rows(1);
-	(void)weir_two_phase_snapshot(tp, 0, named);
+	weir_two_phase_end(tp);
 	weir_two_phase_step(tp);
 	weir_two_phase_commit(tp, UINT64_MAX);
 	weir_two_phase_step(tp);
@@ -463,10 +463,10 @@ Test(two_phase, what_a_savepoint_under_way_at_the_end_names_is_not_joined)
 	rows(1);
 	cr_assert_eq(name_all(last, last), last);
 	rows(1);
-	(void)weir_two_phase_snapshot(tp, 0, named);
+	weir_two_phase_end(tp);
 	weir_two_phase_over(tp, last);
 	weir_two_phase_step(tp);
-	cr_assert_eq(weir_two_phase_snapshot(tp, 0, named), last + 1);
+	cr_assert_eq(weir_two_phase_snapshot(tp, last + 1, named), last + 1);
 }
 
 /* What is to be committed keeps its words, and so does what another attempt has begun. */
