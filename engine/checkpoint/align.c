@@ -132,7 +132,6 @@ count(struct weir_handler *h, uint32_t channel, enum input_state how, int64_t st
 	struct input *in = &h->inputs[channel];
 	struct align *a = &h->align;
 
-	in->announced = false;
 	if (in->state != INPUT_MISSING)
 		return;
 	in->state = how;
@@ -237,6 +236,8 @@ on_barrier(struct weir_handler *h, const struct weir_handler_event *event)
 		return;
 	}
 	h->inputs[event->channel].seq = event->seq;
+	if (h->inputs[event->channel].announced_ord == event->ord)
+		h->inputs[event->channel].announced = false;
 	count(h, event->channel, INPUT_BARRIER, event->stamp_ns);
 	if (!unaligned) {
 		a->barrier = event->barrier;
@@ -275,7 +276,8 @@ on_announce(struct weir_handler *h, const struct weir_handler_event *event)
 {
 	struct input *in = &h->inputs[event->channel];
 
-	if (!enter(h, event) || in->state != INPUT_MISSING)
+	/* Of several of one id the first that is not out goes ahead. */
+	if (!enter(h, event) || (in->announced && h->align.state == ALIGN_COLLECTING))
 		return;
 	in->announced = true;
 	in->announced_ord = event->ord;
