@@ -408,8 +408,9 @@ weir_task_snapshot_abandon(struct weir_task *t)
 {
 	if (t->snapshot == 0)
 		return;
-	/* T24: what is frozen is let go, and the core's file with it. */
-	if (t->ack->has_file)
+	/* T24: what is frozen is let go, and the core's file with it. T32: while a sink was not
+	 * ready, the file may have been finished, and the core may be at a newer one. */
+	if (t->ack->has_file && t->core->snap_id == t->snapshot)
 		weir_core_snapshot_abort(t->core);
 	weir_task_snapshot_drop(t);
 }
