@@ -26,6 +26,7 @@ struct uring_io {
 	struct io_uring ring;
 	struct uring_able able;
 	bool settled; /* the owner is known to the kernel */
+	bool closing; /* perhaps by another thread, from which the kernel takes no entries */
 	cpu_set_t worker_mask;
 	struct weir_io_options helper_opt; /* without regions */
 	uint32_t cpus[CPU_SETSIZE];
@@ -77,8 +78,10 @@ flush(struct uring_io *u)
 		rc = io_uring_submit(&u->ring);
 		if (rc == -EINTR || rc > 0)
 			continue;
-		/* Anything else is a fault of ours: -EEXIST is a call from a foreign thread. */
-		WEIR_ASSERT(rc == 0 || rc == -EAGAIN || rc == -EBUSY || rc == -ENOMEM);
+		/* Anything else is a fault of ours: -EEXIST is a call from a foreign thread, which
+		 * only the one that closes may be: next steps then go nowhere. */
+		WEIR_ASSERT(rc == 0 || rc == -EAGAIN || rc == -EBUSY || rc == -ENOMEM ||
+			    (u->closing && rc == -EEXIST));
 		return;
 	}
 }
@@ -285,6 +288,7 @@ drain(struct uring_io *u)
 	struct io_uring_cqe *cqe;
 	int rc = 0;
 
+	u->closing = true;
 	while (u->live != 0 && (rc == 0 || rc == -EINTR)) {
 		work(u);
 		if (u->live != 0)

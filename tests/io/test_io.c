@@ -339,6 +339,42 @@ BOTH(the_owner_may_be_another_thread_than_the_opener)
 	cr_assert(has_text(scratch_path("elsewhere"), "text"));
 }
 
+struct halfway {
+	struct weir_io *io;
+	struct weir_io_req req;
+	pthread_barrier_t barrier;
+};
+
+/* The first of several steps is through, and nobody has looked at it. */
+static void *
+go_halfway(void *arg)
+{
+	struct halfway *h = arg;
+	struct weir_io_req *one = &h->req;
+
+	weir_io_submit(h->io, &one, 1);
+	weir_io_wait(h->io, 10000);
+	pthread_barrier_wait(&h->barrier);
+	pthread_barrier_wait(&h->barrier);
+	return NULL;
+}
+
+/* As at a cancel: the kernel takes nothing from a thread that is not the owner. */
+BOTH(another_thread_closes_in_the_middle_of_a_request)
+{
+	struct halfway h = { .req = { .kind = WEIR_IO_FSYNC_DIR, .path = scratch_dir() } };
+	pthread_t thread;
+
+	h.io = fixture_open(io->ops->name[0] == 'p' ? WEIR_IO_POSIX : WEIR_IO_URING);
+	cr_assert_eq(pthread_barrier_init(&h.barrier, NULL, 2), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, go_halfway, &h), 0);
+	pthread_barrier_wait(&h.barrier);
+	weir_io_close(h.io);
+	pthread_barrier_wait(&h.barrier);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&h.barrier);
+}
+
 /* So many writes to one file that most have not begun when it is closed. */
 BOTH(close_waits_for_what_is_in_flight)
 {
