@@ -56,9 +56,9 @@ make_cores(struct weir_runtime *rt)
 
 	rt->to_core = weir_runtime_take(rt, plan->core_cnt * sizeof(*rt->to_core));
 	rt->from_core = weir_runtime_take(rt, plan->core_cnt * sizeof(*rt->from_core));
-	rt->shared = weir_runtime_take(rt,
-				     (plan->frame_cnt + weir_recovery_frame_cnt(rt->cfg.recovery)) *
-					     sizeof(*rt->shared));
+	rt->shared = weir_runtime_take(
+		rt, (plan->frame_cnt + weir_recovery_frame_cnt(rt->cfg.recovery)) *
+			    sizeof(*rt->shared));
 	for (uint32_t c = 0; c < plan->core_cnt; c++) {
 		struct weir_core *core = &rt->cores[c];
 
