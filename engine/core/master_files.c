@@ -181,8 +181,7 @@ weir_master_finalize(struct weir_master *m, struct weir_master_checkpoint *c)
 	chain_path(m, chain, WEIR_IO_FSYNC_DIR, c->id, "");
 	if (WEIR_PLANT(FOLDER_SYNC))
 		return;
-	chain->beside.kind = WEIR_IO_FSYNC_DIR;
-	snprintf(chain->beside.path, sizeof(chain->beside.path), "%s",
+	snprintf(chain->beside, sizeof(chain->beside), "%s",
 		 order == NULL || order->kind == WEIR_REQUEST_FULL ? m->cfg.job_dir
 								   : order->parent);
 }
@@ -250,7 +249,7 @@ submit_beside(struct weir_master *m, struct weir_master_chain *c)
 {
 	struct weir_io_req *req = &c->beside_req;
 
-	*req = (struct weir_io_req){ .kind = c->beside.kind, .path = c->beside.path, .user = c };
+	*req = (struct weir_io_req){ .kind = WEIR_IO_FSYNC_DIR, .path = c->beside, .user = c };
 	c->beside_due = false;
 	c->beside_busy = true;
 	weir_io_submit(m->cfg.io, &req, 1);
@@ -259,9 +258,7 @@ submit_beside(struct weir_master *m, struct weir_master_chain *c)
 static void
 decline(struct weir_master *m, const struct weir_master_chain *c)
 {
-	const char *path = c->beside_failed ? c->beside.path : c->step[c->failed_at].path;
-
-	weir_fail(&m->decline, WEIR_ERR_IO, "%s: %s", path, strerror((int)-c->result));
+	weir_fail(&m->decline, WEIR_ERR_IO, "%s: %s", c->failed_path, strerror((int)-c->result));
 }
 
 static void
@@ -300,14 +297,14 @@ chain_end(struct weir_master *m, struct weir_master_chain *c)
 	free(c);
 }
 
-/* What was opened is closed before the end. */
+/* What was opened is closed before the end. The first failure counts. */
 static void
-give_up(struct weir_master_chain *c, int64_t result)
+give_up(struct weir_master_chain *c, const char *path, int64_t result)
 {
 	if (c->result < 0)
 		return;
 	c->result = result;
-	c->failed_at = c->at;
+	c->failed_path = path;
 }
 
 static void
@@ -320,7 +317,7 @@ step_done(struct weir_master *m, struct weir_master_chain *c)
 	if (s->kind == WEIR_IO_CLOSE)
 		c->open = false;
 	if (result < 0 && c->kind != WEIR_CHAIN_DELETE) {
-		give_up(c, result);
+		give_up(c, s->path, result);
 		return;
 	}
 	/* K10: a deletion that fails is said and left to the next start. */
@@ -333,14 +330,14 @@ step_done(struct weir_master *m, struct weir_master_chain *c)
 	}
 	/* While the manifest may be there, what it names stays. */
 	if (result < 0 && result != -ENOENT && c->at < c->proof) {
-		give_up(c, result);
+		give_up(c, s->path, result);
 		return;
 	}
 	if (s->kind == WEIR_IO_OPEN_NEW) {
 		c->handle = (int)result;
 		c->open = true;
 	}
-	c->beside_due |= c->at == 0 && c->beside.path[0] != '\0';
+	c->beside_due |= c->at == 0 && c->beside[0] != '\0';
 	c->at++;
 	if (c->kind == WEIR_CHAIN_DELETE && c->id != 0 && c->at == c->proof)
 		weir_master_names_remove(m, c->id);
@@ -354,10 +351,8 @@ chain_done(struct weir_master *m, struct weir_master_chain *c, const struct weir
 		return;
 	}
 	c->beside_busy = false;
-	if (req->result < 0 && c->result == 0) {
-		give_up(c, req->result);
-		c->beside_failed = true;
-	}
+	if (req->result < 0)
+		give_up(c, c->beside, req->result);
 }
 
 /* To the step that closes what a chain that is given up has open. */

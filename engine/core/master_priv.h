@@ -137,13 +137,13 @@ struct weir_master_chain {
 	int handle;
 	uint8_t *bytes;
 	size_t len;
-	int64_t result;	    /* below 0: it is given up, */
-	uint32_t failed_at; /* because of this step */
+	int64_t result;		 /* below 0: it is given up, */
+	const char *failed_path; /* because of this */
 	/* FINALIZE: the folder in which the checkpoint's own is new is synced while the manifest
-	 * is written; both are through before the rename. */
-	struct weir_chain_step beside;
+	 * is written; both are through before the rename. Empty: none. */
+	char beside[WEIR_MASTER_PATH];
 	struct weir_io_req beside_req;
-	bool beside_due, beside_busy, beside_failed;
+	bool beside_due, beside_busy;
 	bool renamed;	/* or on the way */
 	bool answer;	/* DELETE: the coordinator waits for it */
 	uint32_t proof; /* DELETE: before this step it is not certain that the manifest is gone */

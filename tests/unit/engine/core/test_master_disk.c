@@ -164,6 +164,25 @@ behind_rename(const struct world *w)
 	return strncmp(w->fault_at, own, strlen(own)) == 0;
 }
 
+/* A run in which request k fails, up to the end of the checkpoint that it belongs to; false: it
+ * failed none. */
+static bool
+fails_at(struct world *w, uint64_t k)
+{
+	struct weir_error err = { 0 };
+
+	world_create(w, &(struct world_options){ .seed = k,
+						 .rows = 8000,
+						 .interval_ns = 4000000,
+						 .io_delay_ns = 20000,
+						 .tolerable = 3,
+						 .fault = { .at = k, .cnt = 1, .error = EIO } });
+	world_begin(w);
+	while (world_count(w, "failed") == 0 && world_run(w, 1, &err) == WEIR_END_NOT_YET)
+		;
+	return world_count(w, "failed") == 1;
+}
+
 /* K7: a power loss may bring back either, so all of it stays until a newer one is complete. */
 Test(master_disk, what_is_in_doubt_stays_until_a_newer_one_is_complete)
 {
@@ -172,17 +191,7 @@ Test(master_disk, what_is_in_doubt_stays_until_a_newer_one_is_complete)
 	uint32_t in_doubt = 0;
 
 	for (uint64_t k = 1; k < 120; k++) {
-		world_create(&w, &(struct world_options){
-					 .seed = k,
-					 .rows = 8000,
-					 .interval_ns = 4000000,
-					 .io_delay_ns = 20000,
-					 .tolerable = 3,
-					 .fault = { .at = k, .cnt = 1, .error = EIO } });
-		world_begin(&w);
-		while (world_count(&w, "failed") == 0 && world_run(&w, 1, &err) == WEIR_END_NOT_YET)
-			;
-		if (world_count(&w, "failed") == 1 && behind_rename(&w)) {
+		if (fails_at(&w, k) && behind_rename(&w)) {
 			in_doubt++;
 			/* Time enough for a deletion. */
 			(void)world_run(&w, 120, &err);
@@ -199,22 +208,10 @@ Test(master_disk, what_is_in_doubt_stays_until_a_newer_one_is_complete)
 Test(master_disk, no_manifest_is_in_a_folder_that_may_go)
 {
 	static struct world w;
-	struct weir_error err = { 0 };
 	uint32_t met = 0;
 
 	for (uint64_t k = 1; k < 120; k++) {
-		world_create(&w, &(struct world_options){
-					 .seed = k,
-					 .rows = 8000,
-					 .interval_ns = 4000000,
-					 .io_delay_ns = 20000,
-					 .tolerable = 3,
-					 .fault = { .at = k, .cnt = 1, .error = EIO } });
-		world_begin(&w);
-		while (world_count(&w, "failed") == 0 && world_run(&w, 1, &err) == WEIR_END_NOT_YET)
-			;
-		if (world_count(&w, "failed") == 1 &&
-		    strcmp(w.fault_at, "fsync-dir " WORLD_JOB_DIR) == 0) {
+		if (fails_at(&w, k) && strcmp(w.fault_at, "fsync-dir " WORLD_JOB_DIR) == 0) {
 			met++;
 			cr_assert_lt(world_newest(&w, NULL), w.done[w.done_cnt - 1].id);
 		}
