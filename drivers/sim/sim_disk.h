@@ -84,6 +84,9 @@ struct weir_sim_io_config {
 
 #define WEIR_SIM_IO_DEPTH 256u
 
+/* Of a request, in words: "fsync-dir". */
+const char *weir_sim_io_kind_name(enum weir_io_kind kind);
+
 struct weir_io *weir_sim_io_create(const struct weir_sim_io_config *config);
 void weir_sim_io_destroy(struct weir_io *io);
 

@@ -119,6 +119,17 @@ harvest(struct weir_io *io, struct weir_io_req **done, uint32_t max)
 	return cnt;
 }
 
+const char *
+weir_sim_io_kind_name(enum weir_io_kind kind)
+{
+	static const char *const names[] = { "open-new", "open-read", "write", "read",
+					     "fsync",	 "close",     "mkdir", "rename",
+					     "unlink",	 "fsync-dir" };
+
+	WEIR_ASSERT(kind < WEIR_ARRAY_CNT(names));
+	return names[kind];
+}
+
 static const struct weir_io_ops ops = { .name = "sim", .submit = submit, .harvest = harvest };
 
 struct weir_io *

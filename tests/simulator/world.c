@@ -51,13 +51,10 @@ give_writer(void *arg, uint32_t core)
 static void
 io_failed(void *arg, const struct weir_io_req *req, int error)
 {
-	static const char *const kinds[] = { "open-new", "open-read", "write", "read",
-					     "fsync",	 "close",     "mkdir", "rename",
-					     "unlink",	 "fsync-dir" };
 	struct sim_world *w = arg;
 
 	w->faults_struck++;
-	sim_event(w, "fault %s %s %s", kinds[req->kind], strerrorname_np(error),
+	sim_event(w, "fault %s %s %s", weir_sim_io_kind_name(req->kind), strerrorname_np(error),
 		  req->path != NULL ? req->path : "");
 }
 

@@ -179,9 +179,6 @@ give_writer(void *arg, uint32_t core)
 static void
 io_failed(void *arg, const struct weir_io_req *req, int error)
 {
-	static const char *const kinds[] = { "open-new", "open-read", "write", "read",
-					     "fsync",	 "close",     "mkdir", "rename",
-					     "unlink",	 "fsync-dir" };
 	struct world *w = arg;
 
 	(void)error;
@@ -189,7 +186,7 @@ io_failed(void *arg, const struct weir_io_req *req, int error)
 	for (uint32_t t = 0; t < w->plan->subtask_cnt; t++)
 		w->fault_of_sink |=
 			w->rt->tasks[t].text != NULL && req->user == w->rt->tasks[t].text;
-	snprintf(w->fault_at, sizeof(w->fault_at), "%s %s", kinds[req->kind],
+	snprintf(w->fault_at, sizeof(w->fault_at), "%s %s", weir_sim_io_kind_name(req->kind),
 		 req->path != NULL ? req->path : "");
 }
 
@@ -224,6 +221,7 @@ make_host(struct world *w)
 					       .rng = &w->lane_rng,
 					       .depth = IO_DEPTH,
 					       .delay_ns = w->o.io_delay_ns,
+					       .spike_pct = w->o.io_spike_pct,
 					       .faults = &w->o.fault,
 					       .fault_cnt = 1,
 					       .requests = &w->requests,

@@ -30,6 +30,7 @@ struct world_options {
 	uint32_t batch;	     /* rows per read at most, default 8 */
 	int64_t interval_ns; /* default 2 ms; -1: none */
 	int64_t io_delay_ns;
+	uint32_t io_spike_pct;	      /* of requests that take a hundred times longer */
 	uint32_t tolerable, retained; /* retained: default 1 */
 	uint32_t max_concurrent;      /* default 1 */
 	struct weir_sim_fault fault;
