@@ -121,16 +121,25 @@ model_drop(struct model *m, int64_t ns)
 	}
 }
 
+/* All that is alive in one, into another. */
+static inline void
+model_add(struct model *to, const struct model *m)
+{
+	for (uint32_t i = 0; i < m->cnt; i++) {
+		const struct model_entry *e = &m->e[i];
+
+		if (e->alive)
+			model_put(to, e->ns, e->key, e->len, e->hash)->value = e->value;
+	}
+}
+
 static inline struct model
 model_copy(const struct model *m)
 {
 	struct model c;
 
 	model_init(&c);
-	for (uint32_t i = 0; i < m->cnt; i++)
-		if (m->e[i].alive)
-			model_put(&c, m->e[i].ns, m->e[i].key, m->e[i].len, m->e[i].hash)->value =
-				m->e[i].value;
+	model_add(&c, m);
 	return c;
 }
 

@@ -91,16 +91,46 @@ snap_finish(struct snap_rig *r)
 	return state;
 }
 
+/* Nothing more comes: turns until the file is durable. */
+static inline void
+snap_seal(struct snap_rig *r)
+{
+	weir_snap_writer_seal(r->w);
+	cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+}
+
+static inline void
+snap_freeze(struct snap_rig *r, struct weir_kstate *st)
+{
+	snap_begin(r);
+	weir_kstate_freeze(st, r->w);
+}
+
+/* Slices of so many pages until all is handed over; nothing changes the state meanwhile. */
+static inline void
+snap_slices(struct snap_rig *r, struct weir_kstate *st, uint32_t slice)
+{
+	while (!weir_kstate_slice(st, slice))
+		(void)snap_turn(r);
+}
+
 /* A whole snapshot of a state that nothing changes meanwhile, slice pages at a time. */
 static inline void
 snap_write(struct snap_rig *r, struct weir_kstate *st, uint32_t slice)
 {
-	snap_begin(r);
-	weir_kstate_freeze(st, r->w);
-	while (!weir_kstate_slice(st, slice))
-		(void)snap_turn(r);
-	weir_snap_writer_seal(r->w);
-	cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+	snap_freeze(r, st);
+	snap_slices(r, st, slice);
+	snap_seal(r);
+}
+
+/* Given up: no request is out any more. */
+static inline void
+snap_give_up(struct snap_rig *r, struct weir_kstate *st)
+{
+	weir_kstate_thaw(st);
+	weir_snap_writer_abort(r->w);
+	cr_assert_eq(snap_finish(r), WEIR_SNAP_FAILED);
+	cr_assert_eq(r->io.io.in_flight, 0);
 }
 
 /* Load all state segments that the writer names into st. */

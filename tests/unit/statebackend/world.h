@@ -10,6 +10,16 @@
 #include "statebackend/hash/hash.h"
 #include "tests/unit/statebackend/model.h"
 
+static const struct weir_kstate_spec NUMBERS = {
+	.name = "numbers",
+	.operator_idx = 3,
+	.subtask = 1,
+	.key_kind = WEIR_KEY_FIXED,
+	.key_bytes = 8,
+	.value_bytes = 8,
+	.hash_last = UINT64_MAX,
+};
+
 struct world {
 	void *region;
 	struct weir_backend *be;
@@ -202,6 +212,16 @@ world_drop(struct world *w)
 	cr_assert_null(weir_kstate_table(w->st, ns, false));
 }
 
+/* What a snapshot held of the memory is back. */
+static inline void
+world_nothing_is_frozen(const struct world *w)
+{
+	struct weir_state_usage usage;
+
+	weir_backend_usage(w->be, &usage);
+	cr_assert_eq(usage.frozen_bytes, 0);
+}
+
 /* One random step. */
 static inline void
 world_step(struct world *w)
@@ -214,6 +234,13 @@ world_step(struct world *w)
 		world_remove(w);
 	else
 		world_drop(w);
+}
+
+static inline void
+world_steps(struct world *w, uint32_t steps)
+{
+	for (uint32_t i = 0; i < steps; i++)
+		world_step(w);
 }
 
 static inline void

@@ -2,14 +2,6 @@
 
 #include "tests/unit/statebackend/world.h"
 
-static const struct weir_kstate_spec NUMBERS = {
-	.name = "numbers",
-	.key_kind = WEIR_KEY_FIXED,
-	.key_bytes = 8,
-	.value_bytes = 8,
-	.hash_last = UINT64_MAX,
-};
-
 static void
 run(struct weir_kstate_spec spec, uint64_t key_cnt, int64_t ns_cnt, bool scrambled, uint32_t steps)
 {

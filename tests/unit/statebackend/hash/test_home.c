@@ -8,15 +8,6 @@
 
 #define KEPT 512
 
-static const struct weir_kstate_spec NUMBERS = {
-	.name = "numbers",
-	.operator_idx = 3,
-	.key_kind = WEIR_KEY_FIXED,
-	.key_bytes = 8,
-	.value_bytes = 8,
-	.hash_last = UINT64_MAX,
-};
-
 /* A data file, as the control thread knows it. */
 struct kept {
 	uint64_t checkpoint;
@@ -47,8 +38,7 @@ job_create(const struct weir_kstate_spec *spec, uint64_t key_cnt, int64_t ns_cnt
 	j->w.ns_cnt = ns_cnt;
 	j->w.scrambled = true;
 	j->check_every = 1;
-	for (uint32_t i = 0; i < 150; i++)
-		world_step(&j->w);
+	world_steps(&j->w, 150);
 	return j;
 }
 
@@ -159,16 +149,13 @@ take(struct job *j, enum weir_snap_scope scope, uint32_t give_up_at, bool update
 		all = weir_kstate_slice(j->w.st, 2);
 	}
 	if (all) {
-		weir_snap_writer_seal(j->r->w);
-		cr_assert_eq(snap_finish(j->r), WEIR_SNAP_DONE);
+		snap_seal(j->r);
 		keep(j);
 		count_named(j);
 		if (j->r->checkpoint % j->check_every == 0)
 			restored_is(j, &frozen);
 	} else {
-		weir_kstate_thaw(j->w.st);
-		weir_snap_writer_abort(j->r->w);
-		cr_assert_eq(snap_finish(j->r), WEIR_SNAP_FAILED);
+		snap_give_up(j->r, j->w.st);
 	}
 	model_fini(&frozen);
 	return all;

@@ -57,8 +57,7 @@ written(const uint8_t *large, uint64_t large_len)
 	append_all(r, 1, "offsets", 8);
 	append_all(r, 2, NULL, 0);
 	append_all(r, 9, large, large_len);
-	weir_snap_writer_seal(r->w);
-	cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+	snap_seal(r);
 	return r;
 }
 
@@ -92,6 +91,14 @@ read_rig(struct snap_rig *w, uint32_t slots)
 					&err);
 	cr_assert_not_null(rig.r);
 	return rig;
+}
+
+static void
+rigs_destroy(struct snap_rig *w, struct read_rig *r)
+{
+	weir_snap_reader_destroy(r->r);
+	free(r->staging);
+	snap_rig_destroy(w);
 }
 
 static enum weir_snap_read_state
@@ -133,9 +140,7 @@ Test(files, blobs_come_back_in_order)
 		cr_assert_eq(got.parts, 6);
 		cr_assert_eq(got.len, sizeof(large));
 		cr_assert_eq(memcmp(got.bytes, large, sizeof(large)), 0);
-		weir_snap_reader_destroy(r.r);
-		free(r.staging);
-		snap_rig_destroy(w);
+		rigs_destroy(w, &r);
 	}
 }
 
@@ -193,8 +198,7 @@ Test(files, pieces_are_written_from_where_they_lie)
 	while (!weir_snap_writer_pieces(w->w, &f.pieces))
 		(void)snap_turn(w);
 	append_all(w, 2, "behind", 7);
-	weir_snap_writer_seal(w->w);
-	cr_assert_eq(snap_finish(w), WEIR_SNAP_DONE);
+	snap_seal(w);
 	frames_are_back(&f);
 	file = named(w);
 	cr_assert_eq(file.segs[1].kind, WEIR_SEGMENT_CHANNEL);
@@ -207,6 +211,9 @@ Test(files, pieces_are_written_from_where_they_lie)
 		at += f.piece[i].len;
 	}
 	cr_assert_eq(got->len, at);
+	free(f.memory);
+	free(got);
+	rigs_destroy(w, &rr);
 }
 
 Test(files, pieces_of_a_file_given_up_come_back)
@@ -226,6 +233,9 @@ Test(files, pieces_of_a_file_given_up_come_back)
 	frames_are_back(&late);
 	cr_assert_eq(snap_finish(w), WEIR_SNAP_FAILED);
 	frames_are_back(&f);
+	free(f.memory);
+	free(late.memory);
+	snap_rig_destroy(w);
 }
 
 Test(files, several_files_and_none)
@@ -239,9 +249,7 @@ Test(files, several_files_and_none)
 	cr_assert_eq(read_all(w, r.r, files, 3, &got), WEIR_SNAP_READ_DONE);
 	cr_assert_eq(got.len, 9);
 	cr_assert_eq(read_all(w, r.r, files, 0, &got), WEIR_SNAP_READ_DONE);
-	weir_snap_reader_destroy(r.r);
-	free(r.staging);
-	snap_rig_destroy(w);
+	rigs_destroy(w, &r);
 }
 
 Test(files, every_flipped_byte_is_refused_and_named)
@@ -263,9 +271,7 @@ Test(files, every_flipped_byte_is_refused_and_named)
 	}
 	got.len = 0;
 	cr_assert_eq(read_all(w, r.r, &f, 1, &got), WEIR_SNAP_READ_DONE);
-	weir_snap_reader_destroy(r.r);
-	free(r.staging);
-	snap_rig_destroy(w);
+	rigs_destroy(w, &r);
 }
 
 Test(files, every_truncation_is_refused)
@@ -283,9 +289,7 @@ Test(files, every_truncation_is_refused)
 		cr_assert_eq(weir_snap_reader_error(r.r)->code, WEIR_ERR_DATA);
 	}
 	file->len = len;
-	weir_snap_reader_destroy(r.r);
-	free(r.staging);
-	snap_rig_destroy(w);
+	rigs_destroy(w, &r);
 }
 
 Test(files, another_jobs_file_is_refused)
@@ -307,9 +311,7 @@ Test(files, another_jobs_file_is_refused)
 		cr_assert_eq(weir_snap_reader_error(r.r)->code, WEIR_ERR_DATA);
 		cr_assert_not_null(strstr(weir_snap_reader_error(r.r)->text, f.path));
 	}
-	weir_snap_reader_destroy(r.r);
-	free(r.staging);
-	snap_rig_destroy(w);
+	rigs_destroy(w, &r);
 }
 
 Test(files, reading_fails_at_every_request)
@@ -326,9 +328,7 @@ Test(files, reading_fails_at_every_request)
 		w->io.fail_at = w->io.started + k;
 		got.len = 0;
 		state = read_all(w, r.r, &f, 1, &got);
-		weir_snap_reader_destroy(r.r);
-		free(r.staging);
-		snap_rig_destroy(w);
+		rigs_destroy(w, &r);
 		if (state == WEIR_SNAP_READ_DONE) {
 			cr_assert_eq(k, 1 + 1 + 6 + 1 + 1);
 			return;
@@ -346,9 +346,7 @@ Test(files, the_callers_refusal_ends_it)
 	cr_assert_eq(read_all(w, r.r, &f, 1, &got), WEIR_SNAP_READ_FAILED);
 	cr_assert_eq(weir_snap_reader_error(r.r)->code, WEIR_ERR_FAILED);
 	cr_assert_not_null(strstr(weir_snap_reader_error(r.r)->text, "no room"));
-	weir_snap_reader_destroy(r.r);
-	free(r.staging);
-	snap_rig_destroy(w);
+	rigs_destroy(w, &r);
 }
 
 Test(files, a_name_is_never_used_again)
@@ -356,8 +354,7 @@ Test(files, a_name_is_never_used_again)
 	struct snap_rig *r = snap_rig_create(65536, 3, 21);
 
 	snap_begin(r);
-	weir_snap_writer_seal(r->w);
-	cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+	snap_seal(r);
 	weir_snap_writer_begin(r->w, r->path, &(struct weir_snap_id){ .checkpoint = 1 });
 	weir_snap_writer_seal(r->w);
 	cr_assert_eq(snap_finish(r), WEIR_SNAP_FAILED);

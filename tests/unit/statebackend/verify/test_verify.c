@@ -5,29 +5,7 @@
 
 Test(verify, accepts_every_kind_of_state)
 {
-	struct weir_kstate_spec spec = NUMBERS;
-
-	accepts(spec, 0, 100, 1, 20);
-	accepts(spec, 0, 60000, 1, 400);
-	accepts(spec, 0, 3000, 50, 200);
-	spec.hash_first = 3 * (1ull << 61);
-	spec.hash_last = 5 * (1ull << 61) - 1;
-	accepts(spec, 0, 60000, 1, 400);
-	spec.hash_first = 0x5555555555555555u;
-	spec.hash_last = 0xaaaaaaaaaaaaaaaau;
-	accepts(spec, 0, 60000, 1, 400);
-	spec = NUMBERS;
-	spec.key_bytes = 3;
-	accepts(spec, 0, 30000, 1, 100);
-	spec.key_bytes = 30;
-	spec.value_bytes = 5;
-	accepts(spec, 0, 30000, 1, 100);
-	spec.key_bytes = 8;
-	spec.grouped = true;
-	accepts(spec, 0, 30000, 1, 100);
-	spec = NUMBERS;
-	spec.key_kind = WEIR_KEY_BYTES;
-	accepts(spec, 0, 30000, 2, 200);
+	accepts_every_kind_of_state(0);
 }
 
 Test(verify, refuses_every_flipped_byte)

@@ -6,27 +6,7 @@
 
 Test(verify_canonical, accepts_every_kind_of_state)
 {
-	struct weir_kstate_spec spec = NUMBERS;
-
-	accepts(spec, 128, 100, 1, 20);
-	accepts(spec, 128, 60000, 1, 200);
-	accepts(spec, 128, 3000, 50, 200);
-	spec.hash_first = 3 * (1ull << 61);
-	spec.hash_last = 5 * (1ull << 61) - 1;
-	accepts(spec, 128, 60000, 1, 100);
-	spec = NUMBERS;
-	spec.key_bytes = 3;
-	spec.value_bytes = 5;
-	accepts(spec, 128, 30000, 1, 100);
-	spec.key_bytes = 30;
-	accepts(spec, 128, 30000, 1, 100);
-	spec.key_bytes = 8;
-	spec.grouped = true;
-	accepts(spec, 128, 30000, 1, 100);
-	spec = NUMBERS;
-	spec.key_kind = WEIR_KEY_BYTES;
-	spec.key_bytes = 0;
-	accepts(spec, 128, 30000, 2, 100);
+	accepts_every_kind_of_state(128);
 }
 
 Test(verify_canonical, refuses_every_flipped_byte)

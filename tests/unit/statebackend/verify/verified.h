@@ -23,16 +23,13 @@ written(const struct weir_kstate_spec *spec, uint32_t key_groups, uint64_t key_c
 	world_init(&w, spec, 64u << 20, 5);
 	w.key_cnt = key_cnt;
 	w.ns_cnt = ns_cnt;
-	for (uint32_t i = 0; i < steps; i++)
-		world_step(&w);
+	world_steps(&w, steps);
 	snap_begin(r);
 	if (key_groups == 0)
 		cr_assert(weir_snap_writer_append(r->w, &blob, &taken));
 	weir_kstate_freeze(w.st, r->w);
-	while (!weir_kstate_slice(w.st, 4))
-		(void)snap_turn(r);
-	weir_snap_writer_seal(r->w);
-	cr_assert_eq(snap_finish(r), WEIR_SNAP_DONE);
+	snap_slices(r, w.st, 4);
+	snap_seal(r);
 	*entries = w.m.alive;
 	world_fini(&w);
 	return r;
@@ -70,6 +67,36 @@ accepts(struct weir_kstate_spec spec, uint32_t key_groups, uint64_t key_cnt, int
 	cr_assert_eq(verify(r, fake_find(&r->io, r->path)->len, &sum, &err), 0, "%s", err.text);
 	cr_assert_eq(sum.entries, entries);
 	snap_rig_destroy(r);
+}
+
+static inline void
+accepts_every_kind_of_state(uint32_t key_groups)
+{
+	struct weir_kstate_spec spec = NUMBERS;
+
+	accepts(spec, key_groups, 100, 1, 20);
+	accepts(spec, key_groups, 60000, 1, 300);
+	accepts(spec, key_groups, 3000, 50, 200);
+	spec.hash_first = 3 * (1ull << 61);
+	spec.hash_last = 5 * (1ull << 61) - 1;
+	accepts(spec, key_groups, 60000, 1, 300);
+	spec.hash_first = 0x5555555555555555u;
+	spec.hash_last = 0xaaaaaaaaaaaaaaaau;
+	accepts(spec, key_groups, 60000, 1, 300);
+	spec = NUMBERS;
+	spec.key_bytes = 3;
+	accepts(spec, key_groups, 30000, 1, 100);
+	spec.value_bytes = 5;
+	accepts(spec, key_groups, 30000, 1, 100);
+	spec.key_bytes = 30;
+	accepts(spec, key_groups, 30000, 1, 100);
+	spec.key_bytes = 8;
+	spec.grouped = true;
+	accepts(spec, key_groups, 30000, 1, 100);
+	spec = NUMBERS;
+	spec.key_kind = WEIR_KEY_BYTES;
+	spec.key_bytes = 0;
+	accepts(spec, key_groups, 30000, 2, 200);
 }
 
 static inline void
