@@ -28,6 +28,9 @@ struct place {
 
 void deviate(struct place *place, const char *expected, const char *got);
 
+/* Behind what stands in text already; what finds no room is cut off. */
+void text_add(char *text, size_t size, const char *fmt, ...) WEIR_PRINTF(3, 4);
+
 /* What happened, in order: "trigger 5 aligned", "deliver a". */
 struct event_log {
 	char **text;
@@ -53,6 +56,16 @@ struct item_word {
 };
 
 bool item_word_parse(const char *word, struct item_word *item);
+
+/* What the letters of a word stand for: b sp tb ub x eop eos. */
+struct item_kind {
+	const char *word;
+	enum weir_item_kind item;
+	enum weir_barrier_kind barrier; /* BARRIER only */
+};
+const struct item_kind *item_kind_of(const char *word); /* NULL: none */
+/* The other way round; "?" if the notation has none. */
+const char *item_kind_word(enum weir_item_kind item, enum weir_barrier_kind barrier);
 
 enum scenario_mode { MODE_NONE, MODE_INPUT, MODE_TRACKER, MODE_OUTPUT };
 

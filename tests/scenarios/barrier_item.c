@@ -103,3 +103,32 @@ item_word_parse(const char *word, struct item_word *item)
 		return false;
 	return channel(&word, item) && suffixes(&word, item);
 }
+
+static const struct item_kind kinds[] = {
+	{ "b", WEIR_ITEM_BARRIER, WEIR_BARRIER_ALIGNED },
+	{ "sp", WEIR_ITEM_BARRIER, WEIR_BARRIER_SAVEPOINT },
+	{ "tb", WEIR_ITEM_BARRIER, WEIR_BARRIER_TIMEOUTABLE },
+	{ "ub", WEIR_ITEM_BARRIER, WEIR_BARRIER_UNALIGNED },
+	{ "x", WEIR_ITEM_CANCEL, 0 },
+	{ "eop", WEIR_ITEM_END, 0 },
+	{ "eos", WEIR_ITEM_END_STATE, 0 },
+};
+
+const struct item_kind *
+item_kind_of(const char *word)
+{
+	for (size_t i = 0; i < WEIR_ARRAY_CNT(kinds); i++)
+		if (strcmp(kinds[i].word, word) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+const char *
+item_kind_word(enum weir_item_kind item, enum weir_barrier_kind barrier)
+{
+	for (size_t i = 0; i < WEIR_ARRAY_CNT(kinds); i++)
+		if (kinds[i].item == item &&
+		    (item != WEIR_ITEM_BARRIER || kinds[i].barrier == barrier))
+			return kinds[i].word;
+	return "?";
+}

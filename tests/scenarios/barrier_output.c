@@ -7,7 +7,6 @@
 #include "tests/scenarios/barrier.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,24 +34,14 @@ struct out_world {
 	struct queue **queues;
 };
 
-static void WEIR_PRINTF(3, 4) append(char *text, size_t size, const char *fmt, ...)
-{
-	const size_t len = strlen(text);
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text + len, size - len, fmt, args);
-	va_end(args);
-}
-
 static void
 keep(void *arg, uint64_t checkpoint, const struct weir_item *frame)
 {
 	struct queue *q = arg;
 
 	(void)checkpoint;
-	append(q->kept, sizeof(q->kept), "%s%s", q->kept[0] == '\0' ? "" : " ",
-	       q->labels[frame->ref]);
+	text_add(q->kept, sizeof(q->kept), "%s%s", q->kept[0] == '\0' ? "" : " ",
+		 q->labels[frame->ref]);
 }
 
 static void
@@ -135,39 +124,20 @@ notice(struct queue *q, uint32_t first_cnt_before)
 		event_log_add(&q->world->log, "priority %u", q->channel);
 }
 
-static const struct {
-	const char *word;
-	enum weir_item_kind item;
-	enum weir_barrier_kind barrier;
-} kinds[] = {
-	{ "b", WEIR_ITEM_BARRIER, WEIR_BARRIER_ALIGNED },
-	{ "sp", WEIR_ITEM_BARRIER, WEIR_BARRIER_SAVEPOINT },
-	{ "tb", WEIR_ITEM_BARRIER, WEIR_BARRIER_TIMEOUTABLE },
-	{ "ub", WEIR_ITEM_BARRIER, WEIR_BARRIER_UNALIGNED },
-	{ "x", WEIR_ITEM_CANCEL, 0 },
-	{ "eop", WEIR_ITEM_END, 0 },
-	{ "eos", WEIR_ITEM_END_STATE, 0 },
-};
-
 static bool
 fill_event(struct queue *q, const struct item_word *word, struct weir_item *item)
 {
+	const struct item_kind *kind = item_kind_of(word->kind);
 	struct out_world *w = q->world;
 
-	for (size_t i = 0; i < WEIR_ARRAY_CNT(kinds); i++) {
-		if (strcmp(kinds[i].word, word->kind) != 0)
-			continue;
-		if (w->event_cnt == EVENTS_MAX)
-			return false;
-		item->kind = kinds[i].item;
-		item->ref = w->event_cnt++;
-		item->seq = q->seq;
-		w->events[item->ref] = (struct weir_event){ .checkpoint = word->id,
-							    .barrier = kinds[i].barrier,
-							    .refs = 1 };
-		return true;
-	}
-	return false;
+	if (kind == NULL || w->event_cnt == EVENTS_MAX)
+		return false;
+	item->kind = kind->item;
+	item->ref = w->event_cnt++;
+	item->seq = q->seq;
+	w->events[item->ref] =
+		(struct weir_event){ .checkpoint = word->id, .barrier = kind->barrier, .refs = 1 };
+	return true;
 }
 
 static bool
@@ -213,24 +183,19 @@ static void
 name_of(const struct queue *q, const struct weir_item *item, bool first, char *name, size_t size)
 {
 	const struct weir_event *event;
-	enum weir_barrier_kind barrier;
+	const char *word;
 
 	if (item->kind == WEIR_ITEM_DATA) {
 		snprintf(name, size, "%s", q->labels[item->ref]);
 		return;
 	}
 	event = &q->world->events[item->ref];
-	barrier = first ? WEIR_BARRIER_UNALIGNED : (enum weir_barrier_kind)event->barrier;
-	for (size_t i = 0; i < WEIR_ARRAY_CNT(kinds); i++) {
-		if (kinds[i].item != item->kind ||
-		    (item->kind == WEIR_ITEM_BARRIER && kinds[i].barrier != barrier))
-			continue;
-		if (item->kind == WEIR_ITEM_END || item->kind == WEIR_ITEM_END_STATE)
-			snprintf(name, size, "%s", kinds[i].word);
-		else
-			snprintf(name, size, "%s%" PRIu64, kinds[i].word, event->checkpoint);
-		return;
-	}
+	word = item_kind_word(item->kind, first ? WEIR_BARRIER_UNALIGNED
+						: (enum weir_barrier_kind)event->barrier);
+	if (item->kind == WEIR_ITEM_END || item->kind == WEIR_ITEM_END_STATE)
+		snprintf(name, size, "%s", word);
+	else
+		snprintf(name, size, "%s%" PRIu64, word, event->checkpoint);
 }
 
 void
@@ -301,9 +266,9 @@ out_queue(const struct out_world *w, uint32_t channel, char *text, size_t size)
 	snprintf(text, size, "[");
 	for (uint32_t i = 0; i < weir_overdraft_cnt(o); i++) {
 		name_of(q, weir_overdraft_at(o, i), i < o->first_cnt, name, sizeof(name));
-		append(text, size, "%s%s", i == 0 ? "" : " ", name);
+		text_add(text, size, "%s%s", i == 0 ? "" : " ", name);
 	}
-	append(text, size, "]");
+	text_add(text, size, "]");
 }
 
 void
@@ -314,8 +279,8 @@ out_blocked(const struct out_world *w, char *text, size_t size)
 	snprintf(text, size, "{");
 	for (uint32_t c = 0; c < w->channel_cnt; c++)
 		if (w->queues[c]->closed) {
-			append(text, size, "%s%u", blank, c);
+			text_add(text, size, "%s%u", blank, c);
 			blank = " ";
 		}
-	append(text, size, "}");
+	text_add(text, size, "}");
 }

@@ -21,37 +21,6 @@ world_stamp_of(struct world *w, uint64_t id)
 	return w->now_ns;
 }
 
-static const struct world_kind kinds[] = {
-	{ "b", WEIR_ITEM_BARRIER, WEIR_BARRIER_ALIGNED },
-	{ "sp", WEIR_ITEM_BARRIER, WEIR_BARRIER_SAVEPOINT },
-	{ "tb", WEIR_ITEM_BARRIER, WEIR_BARRIER_TIMEOUTABLE },
-	{ "ub", WEIR_ITEM_BARRIER, WEIR_BARRIER_UNALIGNED },
-	{ "x", WEIR_ITEM_CANCEL, 0 },
-	{ "eop", WEIR_ITEM_END, 0 },
-	{ "eos", WEIR_ITEM_END_STATE, 0 },
-};
-
-const struct world_kind *
-world_kind_of(const char *word)
-{
-	for (size_t i = 0; i < WEIR_ARRAY_CNT(kinds); i++)
-		if (strcmp(kinds[i].word, word) == 0)
-			return &kinds[i];
-	return NULL;
-}
-
-const char *
-world_word_of(const struct weir_item *item, const struct weir_gate_event *event)
-{
-	if (item->kind == WEIR_ITEM_ANNOUNCE)
-		return "a";
-	for (size_t i = 0; i < WEIR_ARRAY_CNT(kinds); i++)
-		if (kinds[i].item == item->kind &&
-		    (item->kind != WEIR_ITEM_BARRIER || kinds[i].barrier == event->barrier))
-			return kinds[i].word;
-	return "?";
-}
-
 static uint32_t
 event_slot(struct source *s)
 {
@@ -95,7 +64,7 @@ static bool
 push_event(struct world *w, uint32_t channel, const struct item_word *word, struct weir_item *item)
 {
 	struct source *s = w->sources[channel];
-	const struct world_kind *kind = world_kind_of(word->kind);
+	const struct item_kind *kind = item_kind_of(word->kind);
 	bool unaligned, announced;
 
 	if (kind == NULL)

@@ -3,18 +3,7 @@
 #include "tests/scenarios/barrier_world_priv.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
-
-static void WEIR_PRINTF(3, 4) append(char *text, size_t size, const char *fmt, ...)
-{
-	const size_t len = strlen(text);
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text + len, size - len, fmt, args);
-	va_end(args);
-}
 
 void
 world_blocked(const struct world *w, char *text, size_t size)
@@ -24,10 +13,10 @@ world_blocked(const struct world *w, char *text, size_t size)
 	snprintf(text, size, "{");
 	for (uint32_t c = 0; c < w->header.channel_cnt; c++)
 		if (weir_gate_is_closed(weir_input_gate(w->input), c)) {
-			append(text, size, "%s%u", blank, c);
+			text_add(text, size, "%s%u", blank, c);
 			blank = " ";
 		}
-	append(text, size, "}");
+	text_add(text, size, "}");
 }
 
 static struct weir_handler_view
@@ -46,7 +35,7 @@ world_pending(const struct world *w, char *text, size_t size)
 
 	snprintf(text, size, "%s", v.pending_cnt == 0 ? "none" : "");
 	for (uint32_t i = 0; i < v.pending_cnt; i++)
-		append(text, size, "%s%" PRIu64, i == 0 ? "" : " ", v.pending[i]);
+		text_add(text, size, "%s%" PRIu64, i == 0 ? "" : " ", v.pending[i]);
 }
 
 static bool
@@ -60,12 +49,12 @@ keep_channel(const struct world *w, uint64_t id, uint32_t channel, char *text, s
 		if (k->id != id || k->channel != channel || k->gone)
 			continue;
 		if (!any)
-			append(text, size, "%s%u:[", strcmp(text, "{") == 0 ? "" : " ", channel);
-		append(text, size, "%s%s", any ? " " : "", w->frames[k->frame].label);
+			text_add(text, size, "%s%u:[", strcmp(text, "{") == 0 ? "" : " ", channel);
+		text_add(text, size, "%s%s", any ? " " : "", w->frames[k->frame].label);
 		any = true;
 	}
 	if (any)
-		append(text, size, "]");
+		text_add(text, size, "]");
 	return any;
 }
 
@@ -75,7 +64,7 @@ world_keep(const struct world *w, uint64_t id, char *text, size_t size)
 	snprintf(text, size, "{");
 	for (uint32_t c = 0; c < w->header.channel_cnt; c++)
 		keep_channel(w, id, c, text, size);
-	append(text, size, "}");
+	text_add(text, size, "}");
 }
 
 void

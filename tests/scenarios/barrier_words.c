@@ -1,5 +1,6 @@
 /* Lines of the notation as words, and what is said about them. */
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "tests/scenarios/barrier_run.h"
@@ -11,6 +12,17 @@ deviate(struct place *place, const char *expected, const char *got)
 	printf("%s:%u: [%s] expected %s, got %s\n", place->path, place->line, place->id, expected,
 	       got);
 	place->deviations++;
+}
+
+void
+text_add(char *text, size_t size, const char *fmt, ...)
+{
+	const size_t len = strlen(text);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text + len, size - len, fmt, args);
+	va_end(args);
 }
 
 bool

@@ -203,7 +203,9 @@ name_of(const struct world *w, const struct weir_burst *burst, char *name, size_
 		snprintf(name, size, "d:%s@%u", w->frames[item->ref].label, burst->channel);
 		return;
 	}
-	word = world_word_of(item, &burst->event);
+	word = item->kind == WEIR_ITEM_ANNOUNCE
+		       ? "a"
+		       : item_kind_word(item->kind, (enum weir_barrier_kind)burst->event.barrier);
 	if (item->kind == WEIR_ITEM_END || item->kind == WEIR_ITEM_END_STATE)
 		snprintf(name, size, "%s@%u", word, burst->channel);
 	else
@@ -270,7 +272,7 @@ world_notice(struct world *w, uint64_t id)
 bool
 world_rpc(struct world *w, const struct item_word *word)
 {
-	const struct world_kind *kind = world_kind_of(word->kind);
+	const struct item_kind *kind = item_kind_of(word->kind);
 	struct weir_input_trigger trigger;
 
 	if (kind == NULL || kind->item != WEIR_ITEM_BARRIER)

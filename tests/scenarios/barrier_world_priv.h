@@ -64,17 +64,6 @@ struct world {
 	((w)->what = world_grown((w)->what, (w)->what##_cnt, &(w)->what##_cap, sizeof(*(w)->what)))
 void *world_grown(void *array, uint32_t cnt, uint32_t *cap, size_t size);
 
-/* What a word of the notation stands for: b sp tb ub x eop eos. */
-struct world_kind {
-	const char *word;
-	enum weir_item_kind item;
-	enum weir_barrier_kind barrier; /* BARRIER only */
-};
-const struct world_kind *world_kind_of(const char *word); /* NULL: none */
-
-/* The word of an event that was handed out; "?" if the notation has none. */
-const char *world_word_of(const struct weir_item *item, const struct weir_gate_event *event);
-
 /* Trigger time of an id: the clock at its first barrier, unless it was set. */
 int64_t world_stamp_of(struct world *w, uint64_t id);
 
