@@ -106,16 +106,23 @@ Test(master_requests, before_all_tasks_run_it_is_refused)
 	world_destroy(&w);
 }
 
+/* A checkpoint is asked for, and the disk is slow. */
+static void
+ask_and_wait(struct world *w, struct answer *a)
+{
+	world_create(w, &(struct world_options){
+				.interval_ns = -1, .rows = 20000, .io_delay_ns = 50000000 });
+	world_begin(w);
+	run_until_running(w);
+	ask(w, a, WEIR_REQUEST_CHECKPOINT);
+}
+
 Test(master_requests, a_cancel_answers_what_waits)
 {
 	struct world w;
 	struct answer a = { 0 };
 
-	world_create(&w, &(struct world_options){
-				 .interval_ns = -1, .rows = 20000, .io_delay_ns = 50000000 });
-	world_begin(&w);
-	run_until_running(&w);
-	ask(&w, &a, WEIR_REQUEST_CHECKPOINT);
+	ask_and_wait(&w, &a);
 	for (uint32_t i = 0; i < 200; i++)
 		world_step(&w);
 	cr_assert_eq(a.cnt, 0);
@@ -131,11 +138,7 @@ Test(master_requests, destroy_answers_what_waits)
 	struct world w;
 	struct answer a = { 0 };
 
-	world_create(&w, &(struct world_options){
-				 .interval_ns = -1, .rows = 20000, .io_delay_ns = 50000000 });
-	world_begin(&w);
-	run_until_running(&w);
-	ask(&w, &a, WEIR_REQUEST_CHECKPOINT);
+	ask_and_wait(&w, &a);
 	world_end(&w);
 	cr_assert_eq(a.cnt, 1);
 	cr_assert_eq(a.reason, WEIR_REASON_CHECKPOINT_COORDINATOR_SHUTDOWN);

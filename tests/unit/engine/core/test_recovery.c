@@ -16,19 +16,19 @@ static struct weir_error err;
 static char *seen[8192];
 static uint32_t seen_cnt;
 
+/* A recovery of the cut by a job of this shape; it has read nothing yet. */
 static void
-start(enum weir_partitioner how, uint32_t sources, uint32_t middles)
+prepare(enum weir_partitioner how, uint32_t sources, uint32_t middles)
 {
 	now = cut_plan(how, sources, middles, true);
 	rec = weir_recovery_create(now.plan, &cut.m, &err);
 	cr_assert_not_null(rec, "%s", err.text);
 	cut_pool_make(&pool, weir_recovery_frame_cnt(rec));
-	cr_assert_eq(cut_load(&cut, rec, &pool.pool, &err), 0, "%s", err.text);
-	seen_cnt = 0;
 }
 
+/* It is over, and has kept no frame. */
 static void
-stop(void)
+put_away(void)
 {
 	weir_recovery_drain(rec, &pool.pool);
 	weir_frame_pool_drain(&pool.pool);
@@ -36,6 +36,20 @@ stop(void)
 	weir_recovery_destroy(rec);
 	cut_pool_fini(&pool);
 	cut_plan_fini(&now);
+}
+
+static void
+start(enum weir_partitioner how, uint32_t sources, uint32_t middles)
+{
+	prepare(how, sources, middles);
+	cr_assert_eq(cut_load(&cut, rec, &pool.pool, &err), 0, "%s", err.text);
+	seen_cnt = 0;
+}
+
+static void
+stop(void)
+{
+	put_away();
 	for (uint32_t i = 0; i < seen_cnt; i++)
 		free(seen[i]);
 	cut_fini(&cut);
@@ -263,18 +277,10 @@ Test(recovery, what_cannot_be_placed_is_refused_by_name)
 static void
 load_fails(const char *text)
 {
-	now = cut_plan(WEIR_HASH, 3, 3, true);
-	rec = weir_recovery_create(now.plan, &cut.m, &err);
-	cr_assert_not_null(rec);
-	cut_pool_make(&pool, weir_recovery_frame_cnt(rec));
+	prepare(WEIR_HASH, 3, 3);
 	cr_assert_eq(cut_load(&cut, rec, &pool.pool, &err), WEIR_ERR_DATA);
 	cr_assert_not_null(strstr(err.text, text), "%s", err.text);
-	weir_recovery_drain(rec, &pool.pool);
-	weir_frame_pool_drain(&pool.pool);
-	cr_assert_eq(pool.free_cnt, pool.source.frame_cnt);
-	weir_recovery_destroy(rec);
-	cut_pool_fini(&pool);
-	cut_plan_fini(&now);
+	put_away();
 }
 
 Test(recovery, frames_that_are_none_are_refused_by_name)
