@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,8 @@
 #include <unistd.h>
 
 #include <criterion/criterion.h>
+
+#include "tests/scratch.h"
 
 static char dir[512];
 static bool mounted, may_not_mount;
@@ -25,21 +26,12 @@ scratch_init(void)
 	cr_assert(mkdtemp(dir) != NULL, "%s: %s", dir, strerror(errno));
 }
 
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 void
 scratch_fini(void)
 {
 	if (mounted)
 		umount2(scratch_path("small"), MNT_DETACH);
-	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	(void)scratch_remove(dir);
 }
 
 const char *

@@ -13,7 +13,7 @@
 #include <criterion/criterion.h>
 
 #include "drivers/dpdk/eal.h"
-#include "tests/unit/scratch.h"
+#include "tests/scratch.h"
 
 /* CPUs that this process may use; at least one. */
 static uint32_t allowed[CPU_SETSIZE], allowed_cnt;

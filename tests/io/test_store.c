@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/scratch.h"
 #include "tests/unit/engine/checkpoint/sample.h"
-#include "tests/unit/scratch.h"
 
 /* A job's folder of its own for each test, with checkpoints made from the sample. */
 static char root[256];
@@ -33,10 +33,7 @@ setup(void)
 static void
 teardown(void)
 {
-	char command[300];
-
-	snprintf(command, sizeof(command), "rm -rf %s", root);
-	cr_assert_eq(system(command), 0);
+	cr_assert_eq(scratch_remove(root), 0);
 }
 
 TestSuite(store, .init = setup, .fini = teardown);

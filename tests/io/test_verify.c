@@ -11,8 +11,8 @@
 
 #include "drivers/io_open.h"
 #include "statebackend/snapshot/writer.h"
+#include "tests/scratch.h"
 #include "tests/unit/engine/checkpoint/sample.h"
-#include "tests/unit/scratch.h"
 
 #define STAGING	 (1u << 20)
 #define CHUNK	 (64u << 10)

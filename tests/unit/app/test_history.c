@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/unit/scratch.h"
+#include "tests/scratch.h"
 
 #define SECOND INT64_C(1000000000)
 

@@ -2,8 +2,8 @@
  * fixed. */
 
 #include "jobs/nexmark/nexmark.h"
+#include "tests/scratch.h"
 #include "tests/unit/jobs/fake_job.h"
-#include "tests/unit/scratch.h"
 
 #include <criterion/criterion.h>
 

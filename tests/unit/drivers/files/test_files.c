@@ -1,14 +1,13 @@
 /* The source of lines: what is listed, and lines of files cut in every way against a plain reading
  * of the whole. */
 
+#include "tests/scratch.h"
 #include "tests/unit/drivers/fake_engine.h"
-#include "tests/unit/scratch.h"
 
 #include <weir/sources.h>
 
 #include <criterion/criterion.h>
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +18,6 @@
 
 static char folder[64];
 
-static int
-remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
-
 static void
 set_up(void)
 {
@@ -37,7 +27,7 @@ set_up(void)
 static void
 tear_down(void)
 {
-	nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	(void)scratch_remove(folder);
 }
 
 static const char *
@@ -47,7 +37,7 @@ at(const char *name)
 	static uint32_t next;
 	char *p = path[next++ % 4];
 
-	snprintf(p, 512, "%s/%s", folder, name);
+	snprintf(p, sizeof(path[0]), "%s/%s", folder, name);
 	return p;
 }
 
