@@ -24,8 +24,6 @@ ONLY_PUBLIC = ["jobs"]
 # (includer prefix, included prefix): reason.
 INCLUDE_EXCEPTIONS = {
     ("jobs", "engine/base"): "words; hash, lanes and cpuid of the generator, which is a kernel",
-    ("jobs", "drivers/files"): "a source that comes with weir",
-    ("jobs", "drivers/pcap"): "the same",
 }
 
 # Headers that cannot stand alone: reason.
@@ -72,7 +70,6 @@ pthread_create clock_gettime syscall
 
 PURE_EXCEPTIONS = {
     ("engine/base/assert.c", "fprintf"): "the last words of a process that cannot go on",
-    ("engine/base/assert.c", "fflush"): "the same",
 }
 
 # Never, anywhere.
@@ -117,7 +114,6 @@ ALLOC_ALLOWED = {
     "engine/core/master_splits.c": "the same",
     "engine/core/master_statistics.c": "the same",
     "engine/core/master_updates.c": "the same",
-    "engine/core/restore.c": "before the cores start",
     "engine/core/restore_opstates.c": "before the cores start",
     "engine/core/runtime.c": "set-up of a worker: cores, tasks, channels",
     "engine/exchange/gate.c": "set-up of a task's gate",

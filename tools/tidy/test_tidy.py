@@ -8,6 +8,10 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path.insert(0, HERE)
+
+import tidy  # noqa: E402
 
 
 def header(guard, body):
@@ -73,6 +77,7 @@ BAD = [
     ("header-guard-and-contract", "app/a.h", "#ifndef WEIR_APP_A_H\n#define WEIR_APP_A_H\n#endif\n"),
     ("no-circles", "engine/base/base.h",
      header("WEIR_ENGINE_BASE_BASE_H", '#include "engine/memory/pool.h"')),
+    ("exceptions-are-needed", "tools/tidy/rules.py", ""),
     ("header-compiles-alone", "app/a.h", header("WEIR_APP_A_H", "size_t x;")),
     ("header-compiles-alone", "include/weir/b.h",
      header("WEIR_B_H", "static inline int *f(void *p) { return p; }")),
@@ -103,6 +108,9 @@ def main():
         failed += 1
     else:
         passed += 1
+    for rule in {rule.__name__[5:].replace("_", "-") for rule in tidy.RULES} - {bad[0] for bad in BAD}:
+        print(f"nothing here breaks {rule}")
+        failed += 1
     for rule, path, text in BAD:
         status, out = run({**GOOD, path: text})
         if status == 1 and f"{rule}: " in out:

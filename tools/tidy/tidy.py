@@ -259,6 +259,33 @@ def circles(tree):
     return found
 
 
+def unneeded(tree):
+    """Exceptions of rules.py that nothing needs any more, as text."""
+    sources = [Source(path, text) for path, text in tree.items()]
+
+    def call(path, names):
+        return any(True for src in sources if src.path == path or path.endswith("/") and
+                   src.path.startswith(path) for name in names for _no in src.calls(name))
+
+    def include(mine, its):
+        return any(under(name, its) for src in sources if under(src.path, mine)
+                   for _no, _kind, name in src.includes())
+
+    for path in rules.ALLOC_ALLOWED:
+        if not call(path, rules.ALLOC_CALLS):
+            yield f"{path} does not allocate"
+    for table in (rules.PURE_EXCEPTIONS, rules.EXIT_EXCEPTIONS):
+        for path, name in table:
+            if not call(path, [name]):
+                yield f"{path} does not call {name}()"
+    for mine, its in rules.INCLUDE_EXCEPTIONS:
+        if not include(mine, its):
+            yield f"{mine} includes nothing of {its}"
+    for path in rules.NOT_ALONE:
+        if path not in tree:
+            yield f"{path} is not there"
+
+
 def compile_flags(root, build):
     """Every -I, -D, -m and -isystem that the build uses, absolute."""
     flags, seen = [], set()
@@ -333,6 +360,11 @@ def main():
             passed += not wrong
     for circle in circles(tree):
         print(f"{circle.split(' ')[0]}:1: no-circles: {circle}")
+        failed += 1
+    # Of its own tree only: the exceptions are about that one.
+    own = "tools/tidy/rules.py"
+    for exception in unneeded(tree) if os.path.exists(os.path.join(root, own)) else ():
+        print(f"{own}:1: exceptions-are-needed: {exception}")
         failed += 1
     if args.build and not args.quick:
         for path, language, error in headers_alone(root, tree, os.path.abspath(args.build)):
