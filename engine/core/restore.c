@@ -4,6 +4,7 @@
 #include "engine/core/restore_priv.h"
 #include "engine/core/runtime_priv.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 bool
@@ -267,6 +268,7 @@ weir_restore_begin(struct weir_runtime *rt, const struct weir_manifest *m,
 {
 	const struct weir_plan *plan = rt->cfg.plan;
 
+	weir_restore_counts_begin(rt, m);
 	weir_restore_opstates_begin(rt, m);
 	for (uint32_t o = 0; o < plan->op_cnt; o++) {
 		const struct weir_manifest_operator *mo = weir_restore_operator(m, plan->op[o].id);
@@ -304,35 +306,24 @@ segment_number(const struct weir_manifest *m, uint32_t file_idx, const struct we
 int
 weir_restore_end(struct weir_runtime *rt, struct weir_error *err)
 {
-	const int rc = weir_restore_opstates_end(rt, err);
+	int rc = weir_restore_counts_end(rt, err);
 
-	return rc == 0 && rt->cfg.recovery != NULL ? weir_recovery_finish(rt->cfg.recovery, err)
-						   : rc;
+	if (rc == 0)
+		rc = weir_restore_opstates_end(rt, err);
+	if (rc == 0 && rt->cfg.recovery != NULL)
+		rc = weir_recovery_finish(rt->cfg.recovery, err);
+	return rc;
 }
 
-int
-weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m, uint32_t file_idx,
-		     const struct weir_segment *seg, const void *bytes, struct weir_error *err)
+/* A segment of a keyed state goes to every new subtask that owns some of its keys. */
+static int
+put_keyed(struct weir_runtime *rt, const struct weir_manifest *m, const struct weir_segment *seg,
+	  const struct weir_manifest_segment *ms, const void *bytes, struct weir_error *err)
 {
-	const struct weir_manifest_segment *ms;
-	const struct weir_manifest_operator *mo;
-	const uint32_t number = segment_number(m, file_idx, seg);
-	uint32_t op, state;
+	const struct weir_manifest_operator *mo = &m->operators[seg->operator_idx];
+	const uint32_t op = weir_restore_planned(rt->cfg.plan, mo->id);
+	uint32_t state;
 
-	if (number == UINT32_MAX)
-		return 0;
-	ms = &m->operators[seg->operator_idx].subtasks[seg->subtask].segments[number];
-	if (ms->stale)
-		return 0;
-	if (seg->kind == WEIR_SEGMENT_CHANNEL && rt->cfg.recovery != NULL)
-		return weir_recovery_segment(rt->cfg.recovery, &rt->cores[0].pool,
-					     seg->operator_idx, seg->subtask, number, bytes, err);
-	if (seg->kind == WEIR_SEGMENT_BLOB)
-		return weir_restore_opstates_segment(rt, file_idx, seg, bytes, err);
-	if (!weir_segment_is_state(seg))
-		return 0;
-	mo = &m->operators[seg->operator_idx];
-	op = weir_restore_planned(rt->cfg.plan, mo->id);
 	if (op == UINT32_MAX || seg->state_idx >= mo->state_cnt)
 		return 0;
 	state = weir_restore_state(&rt->cfg.plan->op[op], mo->states[seg->state_idx].name);
@@ -350,4 +341,31 @@ weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m, uin
 						 mo->states[seg->state_idx].name);
 	}
 	return 0;
+}
+
+int
+weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m, uint32_t file_idx,
+		     const struct weir_segment *seg, const void *bytes, struct weir_error *err)
+{
+	const uint32_t number = segment_number(m, file_idx, seg);
+	const struct weir_manifest_segment *ms;
+	int rc;
+
+	if (number == UINT32_MAX)
+		return weir_fail(err, WEIR_ERR_DATA,
+				 "file %" PRIu32 " segment at %" PRIu64
+				 ": the manifest does not name it",
+				 file_idx, seg->offset);
+	rc = weir_restore_counts_read(rt, seg->operator_idx, seg->subtask, number, err);
+	if (rc != 0)
+		return rc;
+	ms = &m->operators[seg->operator_idx].subtasks[seg->subtask].segments[number];
+	if (ms->stale)
+		return 0;
+	if (seg->kind == WEIR_SEGMENT_CHANNEL && rt->cfg.recovery != NULL)
+		return weir_recovery_segment(rt->cfg.recovery, &rt->cores[0].pool,
+					     seg->operator_idx, seg->subtask, number, bytes, err);
+	if (seg->kind == WEIR_SEGMENT_BLOB)
+		return weir_restore_opstates_segment(rt, file_idx, seg, bytes, err);
+	return weir_segment_is_state(seg) ? put_keyed(rt, m, seg, ms, bytes, err) : 0;
 }

@@ -6,21 +6,24 @@
  * are matched by id, states by id and name; what does not fit is an error that says what (fails
  * closed), never an empty state.
  *
- *   weir_recovery_create  what the checkpoint holds in flight goes where (engine/core/recovery.h)
- *   weir_restore_splits   per source, before the runtime exists: the list of splits that the
- * checkpoint was made with weir_restore_begin    counters, watermarks, splits under way, files of
- * sinks weir_restore_segment  per segment of pages, in any order, bytes proven by the reader
+ *   weir_restore_check    does it fit at all (S2, S7)?
+ *   weir_recovery_create  where what it holds in flight goes (engine/core/recovery.h)
+ *   weir_restore_splits   per source, before the runtime exists: the splits that it was made with
+ *   weir_restore_begin    counters, watermarks, splits under way, transactions of sinks
+ *   weir_restore_segment  per segment of its files, in any order, bytes proven by the reader
+ *   weir_restore_end      was that all? Shares out operator state (R5)
  *
- * Threads: set-up. Ownership: borrows all for the call. Failure: WEIR_ERR_DATA; the runtime is then
- * good for weir_runtime_destroy only.
+ * Threads:   set-up.
+ * Ownership: borrows all for the call; the manifest from begin until end or, without it, until the
+ *            runtime is destroyed.
+ * Failure:   WEIR_ERR_DATA, or WEIR_ERR_FAILED where the state has no room; the runtime is then
+ *            good for weir_runtime_destroy only.
  */
 
 #include "engine/checkpoint/manifest.h"
 #include "engine/core/enumerator.h"
 #include "engine/core/runtime.h"
 
-/* Operators, states and key groups of the plan against those of the manifest; all misfits in one
- * text. */
 struct weir_restore_options {
 	/* S7: state of operators and states that the job no longer has is left out, and said. */
 	bool allow_non_restored;
@@ -28,7 +31,8 @@ struct weir_restore_options {
 	void *arg;
 };
 
-/* options: NULL: none. */
+/* Operators, states and key groups of the plan against those of the manifest; all misfits in one
+ * text. options: NULL: none. */
 WEIR_MUST_USE int weir_restore_check(const struct weir_plan *plan, const struct weir_manifest *m,
 				     const struct weir_restore_options *options,
 				     struct weir_error *err);
@@ -44,13 +48,14 @@ WEIR_MUST_USE int weir_restore_begin(struct weir_runtime *rt, const struct weir_
 				     const struct weir_enumerator *enumerators,
 				     uint32_t enumerator_cnt, struct weir_error *err);
 
-/* Segments of pages and of operator state. file_idx: which of the manifest's files it stands in. */
+/* Any segment of the manifest, each once; what the job has no use for is left out here. file_idx:
+ * which of the manifest's files it stands in. */
 WEIR_MUST_USE int weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m,
 				       uint32_t file_idx, const struct weir_segment *seg,
 				       const void *bytes, struct weir_error *err);
 
-/* All segments have come: operator state is shared out (R5); is every frame in flight there (§0)?
- */
+/* No segment will come any more: have all that the manifest names been read, are all entries of
+ * keyed states where they belong, and every frame in flight (§0)? Operator state is shared out. */
 WEIR_MUST_USE int weir_restore_end(struct weir_runtime *rt, struct weir_error *err);
 
 #endif /* WEIR_ENGINE_CORE_RESTORE_H */

@@ -24,6 +24,13 @@ WEIR_MUST_USE int weir_restore_opstates_segment(struct weir_runtime *rt, uint32_
 						struct weir_error *err);
 WEIR_MUST_USE int weir_restore_opstates_end(struct weir_runtime *rt, struct weir_error *err);
 
+/* restore_counts.c: was all of it read? Before the segments, for a segment (by its number in the
+ * subtask of the manifest) when it is taken, and after all of them. */
+void weir_restore_counts_begin(struct weir_runtime *rt, const struct weir_manifest *m);
+WEIR_MUST_USE int weir_restore_counts_read(struct weir_runtime *rt, uint32_t op, uint32_t subtask,
+					   uint32_t number, struct weir_error *err);
+WEIR_MUST_USE int weir_restore_counts_end(struct weir_runtime *rt, struct weir_error *err);
+
 /* What the engine keeps of the subtask; NULL: nothing, or malformed. */
 const struct weir_subtask_blob *weir_restore_blob(const struct weir_manifest_subtask *s);
 bool weir_restore_is_kind(const struct weir_plan *plan, uint32_t op, enum weir_vertex_kind kind);

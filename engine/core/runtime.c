@@ -495,6 +495,7 @@ weir_runtime_destroy(struct weir_runtime *rt)
 	if (rt->data != NULL)
 		drain_lanes(rt);
 	weir_restore_opstates_fini(rt);
+	weir_restore_counts_fini(rt);
 	weir_savepoint_orders_fini(&rt->orders);
 	weir_recovery_drain(rt->cfg.recovery, &rt->cores[0].pool);
 	for (uint32_t c = 0; c < rt->cfg.plan->core_cnt; c++)

@@ -17,6 +17,7 @@
 #include "engine/core/recovery.h"
 
 struct weir_restore_opstates;
+struct weir_restore_counts;
 
 struct weir_driver {
 	void *arg;
@@ -72,8 +73,10 @@ struct weir_runtime {
 	_Atomic uint16_t *shared;
 	struct weir_operator_ctx *ctx; /* all instances */
 	struct weir_savepoint_orders orders;
-	struct weir_restore_opstates *opstates; /* while a restore is under way */
-	void **owned;				/* to be freed */
+	/* While a restore is under way. */
+	struct weir_restore_opstates *opstates;
+	struct weir_restore_counts *restore_counts;
+	void **owned; /* to be freed */
 	uint32_t owned_cnt, owned_cap;
 };
 

@@ -12,7 +12,8 @@ void *weir_runtime_take(struct weir_runtime *rt, size_t bytes);
 WEIR_MUST_USE int weir_runtime_inputs(struct weir_runtime *rt, struct weir_task *task,
 				      struct weir_error *err);
 
-/* restore_opstates.c: what a restore that did not come to its end has gathered. */
+/* restore_opstates.c, restore_counts.c: what a restore that did not come to its end has taken. */
 void weir_restore_opstates_fini(struct weir_runtime *rt);
+void weir_restore_counts_fini(struct weir_runtime *rt);
 
 #endif /* WEIR_ENGINE_CORE_RUNTIME_PRIV_H */

@@ -34,17 +34,9 @@ weir_task_note_state(struct weir_task *t)
 
 		for (uint32_t s = 0; s < c->state_cnt; s++) {
 			const struct weir_kstate_spec *spec = &c->state[s]->spec;
-			struct weir_table *table = weir_kstate_table_from(c->state[s], INT64_MIN);
 
-			while (table != NULL) {
-				const int64_t ns = weir_table_ns(table);
-
-				bytes += weir_table_count(table) *
-					 (spec->key_bytes + spec->value_bytes);
-				table = ns == INT64_MAX
-						? NULL
-						: weir_kstate_table_from(c->state[s], ns + 1);
-			}
+			bytes += weir_kstate_entries(c->state[s]) *
+				 (spec->key_bytes + spec->value_bytes);
 		}
 		for (uint32_t s = 0; s < c->opstate_cnt; s++)
 			bytes += c->opstate[s].used - c->opstate[s].gone;

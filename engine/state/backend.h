@@ -207,6 +207,22 @@ weir_table_count(const struct weir_table *t)
 	return t->ops->count(t);
 }
 
+/* Entries of all tables of a kstate. Cost: O(tables). */
+static inline uint64_t
+weir_kstate_entries(struct weir_kstate *st)
+{
+	struct weir_table *t = weir_kstate_table_from(st, INT64_MIN);
+	uint64_t cnt = 0;
+
+	while (t != NULL) {
+		const int64_t ns = weir_table_ns(t);
+
+		cnt += weir_table_count(t);
+		t = ns == INT64_MAX ? NULL : weir_kstate_table_from(st, ns + 1);
+	}
+	return cnt;
+}
+
 /* The table and all its entries are gone; t must not be used again. */
 static inline void
 weir_table_drop(struct weir_table *t)

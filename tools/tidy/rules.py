@@ -114,6 +114,7 @@ ALLOC_ALLOWED = {
     "engine/core/master_splits.c": "the same",
     "engine/core/master_statistics.c": "the same",
     "engine/core/master_updates.c": "the same",
+    "engine/core/restore_counts.c": "before the cores start",
     "engine/core/restore_opstates.c": "before the cores start",
     "engine/core/runtime.c": "set-up of a worker: cores, tasks, channels",
     "engine/exchange/gate.c": "set-up of a task's gate",

@@ -269,6 +269,18 @@ make_splits(struct world *w, const struct weir_manifest *from)
 }
 
 static void
+restore(struct world *w, const struct weir_manifest *from)
+{
+	struct weir_error *err = &w->refused;
+	const bool wrong = w->left_out > 0 || w->twice > 0 || w->loaded != NULL;
+
+	cr_assert_eq(weir_restore_check(w->plan, from, NULL, err), 0, "%s", err->text);
+	cr_assert_eq(weir_restore_begin(w->rt, from, &w->enumerator, 1, err), 0, "%s", err->text);
+	if (world_load(w, from, err) != 0)
+		cr_assert(wrong, "%s", err->text);
+}
+
+static void
 make_runtime(struct world *w, const struct weir_manifest *from)
 {
 	const struct weir_runtime_config rc = { .plan = w->plan,
@@ -287,12 +299,11 @@ make_runtime(struct world *w, const struct weir_manifest *from)
 
 	w->rt = weir_runtime_create(&rc, &err);
 	cr_assert_not_null(w->rt, "%s", err.text);
-	if (from != NULL) {
-		cr_assert_eq(weir_restore_check(w->plan, from, NULL, &err), 0, "%s", err.text);
-		cr_assert_eq(weir_restore_begin(w->rt, from, &w->enumerator, 1, &err), 0, "%s",
-			     err.text);
-		world_load(w, from);
-	}
+	w->refused = (struct weir_error){ 0 };
+	if (from != NULL)
+		restore(w, from);
+	if (w->refused.code != WEIR_OK)
+		return;
 	world_sweep_output(w);
 	cr_assert_eq(weir_runtime_start(w->rt, &err), 0, "%s", err.text);
 }
@@ -417,7 +428,8 @@ world_begin(struct world *w)
 	make_host(w);
 	make_splits(w, from);
 	make_runtime(w, from);
-	make_master(w);
+	if (w->refused.code == WEIR_OK)
+		make_master(w);
 }
 
 static void
@@ -439,7 +451,8 @@ world_end(struct world *w)
 	for (uint32_t c = 0; c <= WORLD_CORES; c++)
 		kill_io(w, c);
 	weir_sim_disk_kill(w->disk);
-	weir_master_destroy(w->master);
+	if (w->master != NULL)
+		weir_master_destroy(w->master);
 	weir_runtime_destroy(w->rt);
 	for (uint32_t i = 0; i < w->lane_cnt; i++)
 		weir_sim_lane_destroy(w->lanes[i]);

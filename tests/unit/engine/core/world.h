@@ -73,12 +73,20 @@ struct world {
 	const struct weir_split_list *splits[16];
 	struct weir_manifest *own[64];
 	uint32_t own_cnt;
+
+	/* What the next restore does wrong: a segment that it does not read, or reads twice (its
+	 * number among all, from 1; 0: none); what happens to the states behind the last one. */
+	uint32_t left_out, twice;
+	void (*loaded)(struct world *w);
+	struct weir_error refused; /* code 0: it came to its end */
+	uint32_t segment_cnt;	   /* of all files */
 };
 
 void world_create(struct world *w, const struct world_options *o);
 void world_destroy(struct world *w);
 
-/* An attempt, from the newest checkpoint on the disk if there is one. */
+/* An attempt, from the newest checkpoint on the disk if there is one. A restore that is told to do
+ * something wrong may be refused; then there is only world_end. */
 void world_begin(struct world *w);
 /* The process is gone. */
 void world_end(struct world *w);

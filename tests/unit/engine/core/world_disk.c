@@ -125,27 +125,41 @@ world_free_own(struct world *w)
 	w->own_cnt = 0;
 }
 
-void
-world_load(struct world *w, const struct weir_manifest *m)
+static int
+load_segment(struct world *w, const struct weir_manifest *m, uint32_t file,
+	     const struct weir_segment *seg, const uint8_t *bytes, struct weir_error *err)
+{
+	void *aligned = aligned_alloc(WEIR_PAGE, seg->length);
+	int rc = 0;
+
+	memcpy(aligned, bytes + seg->offset, seg->length);
+	w->segment_cnt++;
+	if (w->segment_cnt != w->left_out)
+		rc = weir_restore_segment(w->rt, m, file, seg, aligned, err);
+	if (rc == 0 && w->segment_cnt == w->twice)
+		rc = weir_restore_segment(w->rt, m, file, seg, aligned, err);
+	free(aligned);
+	return rc;
+}
+
+int
+world_load(struct world *w, const struct weir_manifest *m, struct weir_error *err)
 {
 	struct weir_segment *list = calloc(SEGMENTS_MAX, sizeof(*list));
-	struct weir_error err = { 0 };
+	int rc = 0;
 
-	for (uint32_t f = 0; f < m->file_cnt; f++) {
+	w->segment_cnt = 0;
+	for (uint32_t f = 0; f < m->file_cnt && rc == 0; f++) {
 		const uint32_t cnt = segments_of(m, f, list);
 		const uint8_t *bytes = whole_file(w, m, f, list, cnt);
 
-		for (uint32_t i = 0; i < cnt; i++) {
-			void *aligned = aligned_alloc(WEIR_PAGE, list[i].length);
-
-			memcpy(aligned, bytes + list[i].offset, list[i].length);
-			cr_assert_eq(weir_restore_segment(w->rt, m, f, &list[i], aligned, &err), 0,
-				     "%s", err.text);
-			free(aligned);
-		}
+		for (uint32_t i = 0; i < cnt && rc == 0; i++)
+			rc = load_segment(w, m, f, &list[i], bytes, err);
 	}
 	free(list);
-	cr_assert_eq(weir_restore_end(w->rt, &err), 0, "%s", err.text);
+	if (rc == 0 && w->loaded != NULL)
+		w->loaded(w);
+	return rc != 0 ? rc : weir_restore_end(w->rt, err);
 }
 
 uint64_t

@@ -9,7 +9,7 @@
 void world_read_own(struct world *w);
 void world_free_own(struct world *w);
 /* Pages of a checkpoint into the runtime. */
-void world_load(struct world *w, const struct weir_manifest *m);
+int world_load(struct world *w, const struct weir_manifest *m, struct weir_error *err);
 /* Temporary output that nothing names. */
 void world_sweep_output(struct world *w);
 
