@@ -20,6 +20,20 @@ number(uint64_t v)
 
 /* ---- operators, tasks, edges ---- */
 
+/* A source's are those that it has read, a sink's those that it has committed. */
+static uint64_t
+rows_in(const struct weir_task *t, const struct weir_operator_ctx *c)
+{
+	/* First what waits: what comes in between is in both. */
+	const uint64_t waiting =
+		c->two_phase != NULL ? weir_two_phase_waiting_rows(c->two_phase) : 0;
+	const uint64_t rows = c->op == NULL && t->readers != NULL
+				      ? weir_count_get(&t->readers->rows)
+				      : weir_count_get(&c->rows_in);
+
+	return rows > waiting ? rows - waiting : 0;
+}
+
 static json_t *
 operator_entry(struct weir_attempt_run *a, uint32_t op)
 {
@@ -32,8 +46,7 @@ operator_entry(struct weir_attempt_run *a, uint32_t op)
 		const struct weir_operator_ctx *c = weir_runtime_ctx(a->rt, op, s);
 		const struct weir_task *t = weir_runtime_task(a->rt, op, s);
 
-		in += c->op == NULL && t->readers != NULL ? weir_count_get(&t->readers->rows)
-							  : weir_count_get(&c->rows_in);
+		in += rows_in(t, c);
 		out += weir_count_get(&c->rows_out);
 		truncated += weir_count_get(&c->truncated);
 		state += weir_count_get(&c->state_bytes);

@@ -7,6 +7,9 @@
 
 #define HARVEST_A_TURN 16u
 #define NOTE_STATES_NS 500000000
+/* A sink that takes longer for its commits leaves them to the next restore; a worker that is to be
+ * cancelled is killed after twice as long. */
+#define SETTLE_NS 5000000000
 
 void
 weir_core_post(struct weir_core *core, const struct weir_mail *mail)
@@ -192,6 +195,20 @@ step_file(struct weir_core *core)
 	}
 }
 
+/* R7: a checkpoint was complete when the job was cancelled: what it covers becomes visible. */
+static bool
+commits(const struct weir_core *core)
+{
+	for (uint32_t i = 0; i < core->task_cnt; i++) {
+		const struct weir_task *t = core->tasks[i];
+
+		if (t->sink != NULL && t->state != WEIR_TASK_FAILED &&
+		    weir_two_phase_is_committing(t->sink))
+			return true;
+	}
+	return false;
+}
+
 /* K10: after the job's end nobody would delete what is given up later than that. */
 static void
 step_settle(struct weir_core *core)
@@ -201,6 +218,8 @@ step_settle(struct weir_core *core)
 	weir_core_snapshot_abort(core);
 	if (core->snap_state != WEIR_CORE_SNAPSHOT_NONE &&
 	    core->snap_state != WEIR_CORE_SNAPSHOT_DONE)
+		return;
+	if (commits(core) && core->now_ns < core->settle_until_ns)
 		return;
 	core->settled = true;
 	weir_core_post(core, &(struct weir_mail){ .kind = WEIR_MAIL_SETTLED });
@@ -220,6 +239,7 @@ take_mail(struct weir_core *core)
 		}
 		if (mail.kind == WEIR_MAIL_SETTLE) {
 			core->settling = true;
+			core->settle_until_ns = core->now_ns + SETTLE_NS;
 			continue;
 		}
 		for (uint32_t i = 0; i < core->task_cnt; i++)

@@ -83,8 +83,11 @@ struct weir_core {
 	int64_t now_ns; /* of this turn */
 	int64_t last_ns;
 	enum weir_regime last_regime;
-	int64_t noted_ns;	/* when the sizes of the states were noted last */
-	bool settling, settled; /* the job is over: no further file */
+	int64_t noted_ns; /* when the sizes of the states were noted last */
+	/* The job is over: no further file; sinks have until then for what a complete checkpoint
+	 * covers. */
+	bool settling, settled;
+	int64_t settle_until_ns;
 	bool stopped;
 	uint64_t turns;
 

@@ -24,8 +24,8 @@ enum weir_mail_kind {
 	WEIR_MAIL_NO_MORE,   /* no further split will come */
 	WEIR_MAIL_PRECOMMIT, /* checkpoints off: the job's input has ended (T35) */
 	WEIR_MAIL_COMMIT,    /* checkpoints off: all sinks are ready */
-	WEIR_MAIL_SETTLE,    /* the job is over: give up the file under way, begin none; task is
-				not looked at */
+	WEIR_MAIL_SETTLE,    /* the job is over: give up the file under way, begin none, finish
+				commits that were told of; task is not looked at */
 	WEIR_MAIL_STOP, /* the core's turn function reports that it is done; task is not looked at
 			 */
 
@@ -36,7 +36,8 @@ enum weir_mail_kind {
 	WEIR_MAIL_FILE,	      /* id, ptr: struct weir_core_file; before the acks that need it */
 	WEIR_MAIL_FILE_LEFT,  /* id, flags: number of the core: its file of it was given up, and may
 				 be  there in part */
-	WEIR_MAIL_SETTLED,    /* no file of the core is under way, and none will be */
+	WEIR_MAIL_SETTLED,    /* no file and no commit of the core is under way, and no file will
+				 be */
 	WEIR_MAIL_ACK,	      /* task, id, ptr: struct weir_task_ack */
 	WEIR_MAIL_DECLINE,    /* task, id, flags: enum weir_handler_reason */
 	WEIR_MAIL_SNAPSHOT_FAILED, /* task, id, ptr: struct weir_error, until the next message */

@@ -174,7 +174,8 @@ int64_t weir_master_due_ns(const struct weir_master *m);
  */
 void weir_master_request(struct weir_master *m, const struct weir_master_request *request);
 
-/* End the job as cancelled; cores are stopped, what is pending is aborted. */
+/* End the job as cancelled: what is pending is aborted, sinks commit what a complete checkpoint
+ * covers. When weir_master_ended says so, the cores are to be stopped. */
 void weir_master_cancel(struct weir_master *m);
 
 /* Has the job ended, and is nothing of the master's in flight any more? */

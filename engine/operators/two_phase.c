@@ -21,6 +21,7 @@ struct slot {
 	struct weir_transaction t; /* first */
 	enum state state;
 	bool commit; /* a checkpoint that covers it is complete */
+	uint64_t rows;
 	enum weir_transaction_origin origin;
 };
 
@@ -31,6 +32,7 @@ struct weir_two_phase {
 	uint64_t named_by;	     /* newest checkpoint that names any */
 	uint64_t over_below;	     /* lower ones are not under way */
 	uint64_t paced;
+	_Atomic uint64_t waiting_rows; /* of all transactions */
 	int64_t start_ns;
 	struct weir_error error;
 	uint8_t *local; /* of all transactions */
@@ -208,6 +210,8 @@ weir_two_phase_write(struct weir_two_phase *tp, const struct weir_batch *in, int
 		if (rc != 0)
 			return rc;
 	}
+	s->rows += in->selected;
+	weir_count_add(&tp->waiting_rows, in->selected);
 	return failed(tp, tp->cfg.sink->write(tp->cfg.ctx, &s->t, in));
 }
 
@@ -219,14 +223,24 @@ weir_two_phase_idle(struct weir_two_phase *tp)
 }
 
 static void
+go(struct weir_two_phase *tp, struct slot *s)
+{
+	s->state = GONE;
+	weir_count_add(&tp->waiting_rows, -s->rows);
+}
+
+static void
 precommit(struct weir_two_phase *tp, struct slot *s)
 {
 	const int rc = tp->cfg.sink->precommit(tp->cfg.ctx, &s->t);
 
 	if (rc == WEIR_MORE && !WEIR_PLANT(PRECOMMIT_EARLY))
 		return;
-	if (rc == WEIR_MORE || failed(tp, rc) == 0)
-		s->state = tp->cfg.sink->commit != NULL ? READY : GONE;
+	if (rc != WEIR_MORE && failed(tp, rc) != 0)
+		return;
+	s->state = READY;
+	if (tp->cfg.sink->commit == NULL)
+		go(tp, s);
 }
 
 static void
@@ -297,7 +311,7 @@ weir_two_phase_abort(struct weir_two_phase *tp, uint64_t checkpoint)
 		    !s->commit && tp->cfg.sink->abort != NULL)
 			(void)failed(tp, tp->cfg.sink->abort(tp->cfg.ctx, &s->t));
 		if (WEIR_PLANT(ABORT_DROPS) && s->t.checkpoint == checkpoint && !s->commit)
-			s->state = GONE;
+			go(tp, s);
 	}
 }
 
@@ -308,10 +322,24 @@ weir_two_phase_over(struct weir_two_phase *tp, uint64_t below)
 		tp->over_below = below;
 }
 
+/* Checkpoints complete in the order of their ids: what is to be committed stands in front. */
+bool
+weir_two_phase_is_committing(const struct weir_two_phase *tp)
+{
+	return tp->head != tp->tail && tp->slot[tp->head & MASK].commit;
+}
+
 bool
 weir_two_phase_is_committed(const struct weir_two_phase *tp)
 {
 	return tp->head == tp->tail;
+}
+
+uint64_t
+weir_two_phase_waiting_rows(const struct weir_two_phase *tp)
+{
+	/* What such a sink has written is visible, maybe before its checkpoint. */
+	return tp->cfg.sink->commit != NULL ? weir_count_get(&tp->waiting_rows) : 0;
 }
 
 /* In order, one at a time. */
@@ -327,7 +355,7 @@ commit_some(struct weir_two_phase *tp)
 			if ((rc == WEIR_MORE && !WEIR_PLANT(COMMIT_MORE)) ||
 			    (rc != WEIR_MORE && failed(tp, rc) != 0))
 				return;
-			s->state = GONE;
+			go(tp, s);
 		}
 		if (s->state != GONE)
 			return;
@@ -351,6 +379,7 @@ join_oldest(struct weir_two_phase *tp)
 		if (!waits(before) || !waits(s) ||
 		    failed(tp, tp->cfg.sink->join(tp->cfg.ctx, &s->t, &before->t)) != 0)
 			return;
+		s->rows += before->rows;
 		tp->head++;
 	}
 }

@@ -13,7 +13,7 @@
  * way may name them apart, and be restored from after they were committed as one: so not before it
  * is over.
  *
- * Threads:   one core; the counts of latencies may be read by the control thread.
+ * Threads:   one core; counts of rows and latencies may be read by the control thread.
  * Ownership: create takes all memory; borrows sink and ctx for its life.
  * Cost:      no allocation, no system call. step: a call of the sink per transaction that is not
  *            durable, and one for the oldest that is to be committed.
@@ -69,8 +69,12 @@ void weir_two_phase_commit(struct weir_two_phase *tp, uint64_t checkpoint);
 void weir_two_phase_abort(struct weir_two_phase *tp, uint64_t checkpoint);
 /* No checkpoint or savepoint with a lower id is under way any more. */
 void weir_two_phase_over(struct weir_two_phase *tp, uint64_t below);
+/* Is something to be committed, and not done yet? */
+bool weir_two_phase_is_committing(const struct weir_two_phase *tp);
 /* Has all that was begun been committed? */
 bool weir_two_phase_is_committed(const struct weir_two_phase *tp);
+/* Rows that were written and not committed. Any thread. */
+uint64_t weir_two_phase_waiting_rows(const struct weir_two_phase *tp);
 
 /* 0, or the code of the first error, with text. */
 int weir_two_phase_failed(const struct weir_two_phase *tp, struct weir_error *err);

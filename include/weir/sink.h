@@ -32,7 +32,8 @@
  * when it is complete; a job without checkpoints pre-commits when all of it has no more input, and
  * commits when all has pre-committed: if it fails then and is started again, nothing names what was
  * committed, and every row comes once more. Stop with savepoint is the same; another savepoint
- * pre-commits, and its transaction waits for the next checkpoint (or the end).
+ * pre-commits, and its transaction waits for the next checkpoint (or the end). A job that is
+ * cancelled goes on with the commits of checkpoints that are complete, for 5 s at most.
  *
  * The sink's part:
  *   - words are complete when precommit has been called once, and name the transaction for good

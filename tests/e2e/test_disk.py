@@ -5,16 +5,19 @@ test_disk.py WEIR
 
 strace makes the kernel's answer to one system call of each thread an error; with job.output=null and
 io.backend=posix all of these calls are those of checkpoints. Every single request of a job fails in
-tests/unit/engine/core/test_master_disk.c; this is the same with the real program.
+tests/unit/engine/core/test_master_disk.c; this is the same with the real program. And a disk may be slow.
 """
 
 import glob
 import json
 import os
 import shutil
+import signal
 import subprocess
+import time
 
 import e2e
+import live
 from e2e import Run, check
 
 JOB = "nexmark-q5"
@@ -81,6 +84,39 @@ def one(call, error, k, tolerable, undisturbed):
     clean(f"{what}, the next run", folder)
 
 
+def committed(folder):
+    """Lines in files that have their final name."""
+    lines = 0
+    for path in glob.glob(f"{folder}/part-*"):
+        with open(path, "rb") as file:
+            lines += file.read().count(b"\n")
+    return lines
+
+
+def cancel_behind_a_checkpoint():
+    """R7: what a complete checkpoint covers is there, also when renames take their time."""
+    folder, output = e2e.fresh("chk"), e2e.fresh("out")
+    slow = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=renameat2", "-e",
+            "inject=renameat2:delay_enter=200000")
+    run = live.Live("nexmark-q0", prefix=slow, **{**SETS, "job__output": output, "job__events": 400000,
+                                                  "checkpoint__dir": folder})
+    e2e.wait_until(lambda: os.path.exists(f"{folder}/nexmark-q0/chk-2/manifest") or
+                   run.process.poll() is not None, 60)
+    time.sleep(0.03)
+    for supervisor in e2e.children(run.process.pid):
+        e2e.kill(supervisor, signal.SIGTERM)
+    run.wait()
+    check("cancelled: exit code 143", run.code == 143, run.story())
+    kept = glob.glob(f"{folder}/nexmark-q0/chk-*")
+    if not check("cancelled: one checkpoint is kept", run.report and len(kept) == 1, kept):
+        return
+    sink = next(o for o in live.inspect(kept[0])["operators"] if o["id"] == "result")
+    covered = sum(subtask["rows_in"] for subtask in sink["subtasks"])
+    check("cancelled: all of its output is there, nothing else, and that is counted",
+          run.operator("result")["rows_in"] == committed(output) == covered > 0,
+          (covered, os.listdir(output), run.story()))
+
+
 def main():
     tried = shutil.which("strace") and subprocess.run(
         ["strace", "-f", "-qq", "-o", "/dev/null", "true"], check=False).returncode == 0
@@ -93,6 +129,7 @@ def main():
     for number, (call, error, k) in enumerate(FAULTS):
         one(call, error, k, (0, 3)[number % 2], undisturbed)
         one(call, error, k + 1, (3, 0)[number % 2], undisturbed)
+    cancel_behind_a_checkpoint()
     e2e.conclude()
 
 

@@ -191,6 +191,28 @@ Test(two_phase, what_takes_time_is_asked_again)
 	said("commit 0@1");
 }
 
+/* The report says what is committed. */
+Test(two_phase, rows_wait_until_they_are_committed)
+{
+	rows(3);
+	(void)weir_two_phase_snapshot(tp, 1, named);
+	rows(2);
+	(void)weir_two_phase_snapshot(tp, 2, named);
+	rows(5);
+	weir_two_phase_step(tp);
+	cr_assert_eq(weir_two_phase_waiting_rows(tp), 10);
+	cr_assert_not(weir_two_phase_is_committing(tp));
+	sink.more = 1;
+	weir_two_phase_commit(tp, 1);
+	cr_assert(weir_two_phase_is_committing(tp));
+	weir_two_phase_step(tp);
+	cr_assert(weir_two_phase_is_committing(tp));
+	cr_assert_eq(weir_two_phase_waiting_rows(tp), 10);
+	weir_two_phase_step(tp);
+	cr_assert_not(weir_two_phase_is_committing(tp));
+	cr_assert_eq(weir_two_phase_waiting_rows(tp), 7);
+}
+
 /* R7: the message that 1 and 2 are complete is lost. */
 Test(two_phase, a_later_completion_makes_up_for_a_lost_one)
 {
@@ -305,6 +327,7 @@ Test(two_phase, without_commit_nothing_is_named)
 	sink.more = 1;
 	cr_assert_eq(weir_two_phase_snapshot(tp, 1, named), 0);
 	cr_assert_not(weir_two_phase_is_committed(tp));
+	cr_assert_eq(weir_two_phase_waiting_rows(tp), 0, "they are visible");
 	weir_two_phase_step(tp);
 	cr_assert(weir_two_phase_is_committed(tp));
 }
@@ -427,9 +450,11 @@ Test(two_phase, any_number_of_checkpoints_in_a_row_may_be_given_up)
 	give_up(1, 1000);
 	cr_assert_eq(weir_two_phase_failed(tp, &err), 0, "%s", err.text);
 	cr_assert_eq(name_all(1001, 1000), WEIR_TRANSACTIONS_MAX / 2);
+	cr_assert_eq(weir_two_phase_waiting_rows(tp), 1000);
 	weir_two_phase_commit(tp, 1001);
 	weir_two_phase_step(tp);
 	cr_assert(weir_two_phase_is_committed(tp));
+	cr_assert_eq(weir_two_phase_waiting_rows(tp), 0);
 }
 
 /* A checkpoint under way names them apart: if it completes, they are found by those words. */
