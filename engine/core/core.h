@@ -20,8 +20,6 @@
 #include "engine/core/task.h"
 #include "engine/state/snapshot.h"
 
-#define WEIR_CORE_TASKS_MAX 256u
-
 /* The core's data file of a checkpoint, for the control thread; valid until busy is cleared. */
 struct weir_core_file {
 	_Atomic bool busy;

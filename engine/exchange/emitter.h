@@ -31,6 +31,8 @@ enum weir_partitioner {
 
 const char *weir_partitioner_name(enum weir_partitioner p);
 
+#define WEIR_EMITTERS_MAX 8u /* of an operator */
+
 struct weir_emitter {
 	enum weir_partitioner partitioner;
 	struct weir_layout layout;

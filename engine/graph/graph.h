@@ -19,6 +19,7 @@
 #define WEIR_ID_MAX	   64u
 #define WEIR_OPERATORS_MAX 64u
 #define WEIR_INPUTS_MAX	   8u
+#define WEIR_EDGES_MAX	   (2 * WEIR_OPERATORS_MAX)
 
 enum weir_vertex_kind {
 	WEIR_VERTEX_SOURCE,
@@ -78,7 +79,7 @@ struct weir_stream {
 struct weir_job {
 	struct weir_vertex vertex[WEIR_OPERATORS_MAX];
 	uint32_t vertex_cnt;
-	struct weir_edge edge[WEIR_OPERATORS_MAX * 2];
+	struct weir_edge edge[WEIR_EDGES_MAX];
 	uint32_t edge_cnt;
 	struct weir_stream *streams;
 	struct weir_error error;       /* code 0: none */

@@ -140,14 +140,26 @@ connect(struct weir_job *job, const struct weir_stream *in, struct weir_vertex *
 
 	v->in_type = weir_stream_type(in);
 	v->key = in->key;
+	if (in->from_cnt > WEIR_EDGES_MAX - job->edge_cnt) {
+		weir_job_mistake(job, "operator '%s': a job has at most %u edges", v->id,
+				 WEIR_EDGES_MAX);
+		return;
+	}
 	for (uint32_t i = 0; i < in->from_cnt; i++) {
-		WEIR_ASSERT(job->edge_cnt < WEIR_ARRAY_CNT(job->edge));
 		job->edge[job->edge_cnt++] = (struct weir_edge){ .from = in->from[i],
 								 .to = to,
 								 .partitioner = in->partitioner,
 								 .automatic = in->automatic,
 								 .key = in->key };
 	}
+}
+
+static void
+check_type(struct weir_job *job, const char *id, const struct weir_type *type)
+{
+	if (type != NULL && (type->column_cnt == 0 || type->column_cnt > WEIR_COLUMNS_MAX))
+		weir_job_mistake(job, "'%s': rows of %u columns, there may be 1 to %u", id,
+				 type->column_cnt, WEIR_COLUMNS_MAX);
 }
 
 struct weir_stream *
@@ -159,7 +171,27 @@ weir_source(struct weir_job *job, const char *id, const struct weir_connector *c
 		return stream_new(job, UINT32_MAX);
 	v->connector = connector;
 	v->out_type = connector->type;
+	check_type(job, id, connector->type);
 	return stream_new(job, (uint32_t)(v - job->vertex));
+}
+
+/* A checkpoint knows them by name. */
+static void
+check_states(struct weir_job *job, const char *id, const struct weir_operator *op)
+{
+	if (op->state_cnt > WEIR_STATES_MAX)
+		weir_job_mistake(job, "operator '%s': more than %u states", id, WEIR_STATES_MAX);
+	for (uint32_t i = 0; job->error.code == WEIR_OK && i < op->state_cnt; i++) {
+		const char *name = op->states[i].name;
+
+		if (name == NULL || name[0] == '\0')
+			weir_job_mistake(job, "operator '%s' state %u: it has no name", id, i);
+		for (uint32_t k = 0; job->error.code == WEIR_OK && k < i; k++)
+			if (strcmp(op->states[k].name, name) == 0)
+				weir_job_mistake(job,
+						 "operator '%s' state '%s': its name is used twice",
+						 id, name);
+	}
 }
 
 static bool
@@ -225,6 +257,8 @@ weir_job_add(struct weir_stream *in, const char *id, const struct weir_operator 
 		return stream_new(job, UINT32_MAX);
 	WEIR_ASSERT(op->process != NULL);
 	v->op = *op;
+	check_type(job, id, op->out);
+	check_states(job, id, op);
 	check_operator_states(job, id, op);
 	connect(job, in, v);
 	v->out_type = op->out != NULL ? op->out : v->in_type;

@@ -259,6 +259,24 @@ choose_max_parallelism(struct weir_plan *plan, struct weir_error *err)
 	return 0;
 }
 
+/* Chained ones are calls. */
+static int
+check_outputs(const struct weir_plan *plan, struct weir_error *err)
+{
+	uint32_t cnt[WEIR_OPERATORS_MAX * 2] = { 0 };
+
+	for (uint32_t e = 0; e < plan->edge_cnt; e++) {
+		const uint32_t from = plan->edge[e].from;
+
+		cnt[from] += !plan->edge[e].chained;
+		if (cnt[from] > WEIR_EMITTERS_MAX)
+			return weir_fail(err, WEIR_ERR_CONFIG,
+					 "operator '%s': its rows go to more than %u operators",
+					 plan->op[from].id, WEIR_EMITTERS_MAX);
+	}
+	return 0;
+}
+
 static void
 number_channels(struct weir_plan *plan)
 {
@@ -312,6 +330,8 @@ shape(struct weir_plan *plan, struct weir_error *err)
 	rc = choose_max_parallelism(plan, err);
 	if (rc == 0)
 		rc = make_tasks(plan, err);
+	if (rc == 0)
+		rc = check_outputs(plan, err);
 	if (rc != 0)
 		return rc;
 	number_channels(plan);

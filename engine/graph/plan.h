@@ -19,6 +19,7 @@
 #include "engine/graph/topology.h"
 
 #define WEIR_PLAN_CORES_MAX    64u
+#define WEIR_CORE_TASKS_MAX    256u /* subtasks on one core */
 #define WEIR_PLAN_WARNINGS_MAX 16u
 #define WEIR_CHAIN_MAX	       16u
 #define WEIR_PARALLELISM_MAX   256u

@@ -199,6 +199,7 @@ core_of_cpu(const struct weir_plan *plan, const char *id, uint32_t cpu, uint32_t
 int
 weir_plan_place(struct weir_plan *plan, struct weir_error *err)
 {
+	uint32_t cnt[WEIR_PLAN_CORES_MAX] = { 0 };
 	uint32_t next = 0;
 
 	for (uint32_t i = 0; i < plan->task_cnt; i++) {
@@ -218,6 +219,11 @@ weir_plan_place(struct weir_plan *plan, struct weir_error *err)
 					     plan->core_cnt;
 			if (rc != 0)
 				return rc;
+			if (++cnt[t->core[s]] > WEIR_CORE_TASKS_MAX)
+				return weir_fail(err, WEIR_ERR_CONFIG,
+						 "parallelism: more than %u subtasks on one core "
+						 "(CPU %u); name more cores, or lower it",
+						 WEIR_CORE_TASKS_MAX, plan->core[t->core[s]].cpu);
 		}
 	}
 	return 0;

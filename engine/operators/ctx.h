@@ -17,9 +17,7 @@
 #include "engine/state/backend.h"
 #include "weir/operator.h"
 
-#define WEIR_STATES_MAX	  4u
-#define WEIR_REASONS_MAX  8u
-#define WEIR_EMITTERS_MAX 8u
+#define WEIR_REASONS_MAX 8u
 
 /* One writer: no read-modify-write is needed. */
 WEIR_INLINE void

@@ -410,6 +410,9 @@ weir_window(struct weir_stream *in, const char *id, const struct weir_window *wi
 				 WEIR_AGGS_MAX);
 	else {
 		out = weir_aggs_type(type, &in->key, "window", &a->aggs, false);
+		if (out == NULL)
+			weir_job_mistake(in->job, "window '%s': more than %u columns", id,
+					 WEIR_COLUMNS_MAX);
 		print_words(a, type);
 		declare_states(a);
 		window_operator(a, out, &op);

@@ -21,6 +21,8 @@ extern "C" {
 struct weir_operator_ctx;
 struct weir_batch;
 
+#define WEIR_STATES_MAX 4u /* of an operator */
+
 struct weir_state_decl {
 	const char *name;
 	uint32_t value_bytes; /* 1..1024; a new value is all zero */
