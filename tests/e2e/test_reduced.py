@@ -7,14 +7,14 @@ test_reduced.py WEIR
 import os
 import resource
 import shutil
-import subprocess
 import sys
 
 import e2e
 from e2e import Run, check, finished, same_lines
 
 words = e2e.reference("wordcount")
-FORBID = [sys.executable, f"{e2e.HERE}/no_uring.py"]
+FORBIDS = f"{e2e.HERE}/no_uring.py"
+FORBID = [sys.executable, FORBIDS]
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
           "--bounding-set=-all", "--no-new-privs"]
 LIMITED = ["sh", "-c", 'ulimit -l 8192; exec "$@"', "sh"]
@@ -47,18 +47,24 @@ def run(what, prefix, folder, want, place, says, **sets):
 
 
 def as_nobody(program):
-    """The prefix that runs as an ordinary user, if we may; the program where that user can read it."""
+    """The prefix that runs as an ordinary user, if we may, and the one that forbids io_uring.
+
+    Both programs lie where that user can read them: a clone below /root is closed to it.
+    """
     if os.geteuid() != 0:
-        return LIMITED
+        return LIMITED, FORBID
     if not shutil.which("setpriv"):
         e2e.skip("setpriv is not there: not tried as an ordinary user")
-        return None
-    readable = subprocess.run([*NOBODY, "test", "-x", program], check=False).returncode == 0
-    if not readable:
-        shutil.copy(program, f"{e2e.scratch}/weir")
-        os.chmod(f"{e2e.scratch}/weir", 0o755)
-        e2e.WEIR = f"{e2e.scratch}/weir"
-    return [*LIMITED, *NOBODY]
+        return None, None
+    e2e.WEIR = open_copy(program)
+    return [*LIMITED, *NOBODY], [sys.executable, open_copy(FORBIDS)]
+
+
+def open_copy(program):
+    copy = f"{e2e.scratch}/{os.path.basename(program)}"
+    shutil.copy(program, copy)
+    os.chmod(copy, 0o755)
+    return copy
 
 
 def main():
@@ -82,14 +88,14 @@ def main():
     check("io_uring forbidden but asked for: refused with its name",
           asked.code not in (0, 70) and "io_uring" in asked.err, asked.story())
     os.chmod(e2e.scratch, 0o777)
-    ordinary = as_nobody(e2e.WEIR)
+    ordinary, forbid = as_nobody(e2e.WEIR)
     if ordinary is None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     if hard != resource.RLIM_INFINITY and hard < 8 << 20:
         e2e.skip(f"memlock is limited to {hard} bytes, less than the 8 MiB of the test")
     run("ordinary user, 8 MiB memlock", ordinary, folder, want, e2e.fresh("place"), huge)
-    run("ordinary user, io_uring forbidden", [*ordinary, *FORBID], folder, want,
+    run("ordinary user, io_uring forbidden", [*ordinary, *forbid], folder, want,
         e2e.fresh("place"), huge + ["io_uring"])
 
 
