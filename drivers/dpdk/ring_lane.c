@@ -5,29 +5,74 @@
 
 #define ITEM_BYTES ((unsigned int)sizeof(struct weir_item))
 
-/* The lane's own head and the ring share one piece of memory; the ring is aligned by itself. */
+/*
+ * The lane's own head and the ring share one piece of memory; the ring is aligned by itself.
+ *
+ * rte_ring's own calls read the other side's tail every time, and take its line away. Here each
+ * side remembers the tail it saw last and looks again only when that is not enough. What is seen
+ * late is safe: it only says that there is less room, or fewer items, than there is. Everything
+ * else is the library's: memory, slots, copies, peeking.
+ */
 struct ring_lane {
 	struct weir_lane lane;
+	alignas(WEIR_LINE_PAIR) uint32_t seen_popped; /* producer's: cons.tail */
+	alignas(WEIR_LINE_PAIR) uint32_t seen_pushed; /* consumer's: prod.tail */
 	alignas(WEIR_LINE_PAIR) struct rte_ring ring;
 };
 _Static_assert(alignof(struct rte_ring) <= WEIR_LINE_PAIR, "the ring lies aligned in the lane");
 
-static struct rte_ring *
-ring_of(struct weir_lane *lane)
+static struct ring_lane *
+ring_lane_of(struct weir_lane *lane)
 {
-	return &WEIR_CONTAINER(lane, struct ring_lane, lane)->ring;
+	return WEIR_CONTAINER(lane, struct ring_lane, lane);
 }
 
 static uint32_t
 ring_push(struct weir_lane *lane, const struct weir_item *items, uint32_t cnt)
 {
-	return rte_ring_sp_enqueue_burst_elem(ring_of(lane), items, ITEM_BYTES, cnt, NULL);
+	struct ring_lane *rl = ring_lane_of(lane);
+	struct rte_ring *ring = &rl->ring;
+	const uint32_t head = ring->prod.head;
+	uint32_t room = rl->seen_popped + ring->capacity - head;
+
+	if (room < cnt) {
+		/* L1: pairs with L4; the consumer has copied what is overwritten below. */
+		rl->seen_popped = __atomic_load_n(&ring->cons.tail, __ATOMIC_ACQUIRE);
+		room = rl->seen_popped + ring->capacity - head;
+		if (room < cnt)
+			cnt = room;
+		if (cnt == 0)
+			return 0;
+	}
+	__rte_ring_enqueue_elems(ring, head, items, ITEM_BYTES, cnt);
+	ring->prod.head = head + cnt;
+	/* L2: pairs with L3; publishes the items and what they stand for. */
+	__atomic_store_n(&ring->prod.tail, head + cnt, __ATOMIC_RELEASE);
+	return cnt;
 }
 
 static uint32_t
 ring_pop(struct weir_lane *lane, struct weir_item *items, uint32_t max)
 {
-	return rte_ring_sc_dequeue_burst_elem(ring_of(lane), items, ITEM_BYTES, max, NULL);
+	struct ring_lane *rl = ring_lane_of(lane);
+	struct rte_ring *ring = &rl->ring;
+	const uint32_t head = ring->cons.head;
+	uint32_t there = rl->seen_pushed - head;
+
+	if (there < max) {
+		/* L3: pairs with L2; the items are there. */
+		rl->seen_pushed = __atomic_load_n(&ring->prod.tail, __ATOMIC_ACQUIRE);
+		there = rl->seen_pushed - head;
+		if (there == 0)
+			return 0;
+	}
+	if (there < max)
+		max = there;
+	__rte_ring_dequeue_elems(ring, head, items, ITEM_BYTES, max);
+	ring->cons.head = head + max;
+	/* L4: pairs with L1; the slots may be overwritten. */
+	__atomic_store_n(&ring->cons.tail, head + max, __ATOMIC_RELEASE);
+	return max;
 }
 
 /*
@@ -54,7 +99,7 @@ ring_count(const struct weir_lane *lane)
 static uint32_t
 ring_peek(struct weir_lane *lane, struct weir_item *items, uint32_t max)
 {
-	struct rte_ring *ring = ring_of(lane);
+	struct rte_ring *ring = &ring_lane_of(lane)->ring;
 	unsigned int cnt;
 
 	/* Finishing writes the line that the producer reads: leave it alone when there is nothing.
@@ -108,6 +153,8 @@ weir_ring_lane_init(void *mem, uint32_t depth)
 	rc = rte_ring_init(&rl->ring, "weir-lane", depth,
 			   RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 	WEIR_ASSERT(rc == 0);
+	rl->seen_popped = 0;
+	rl->seen_pushed = 0;
 	rl->lane.pushed = (const uint32_t *)&rl->ring.prod.tail;
 	rl->lane.popped = (const uint32_t *)&rl->ring.cons.tail;
 	return &rl->lane;

@@ -90,6 +90,44 @@ Test(ring_lane, peek_leaves_items_where_they_lie)
 	free(lane);
 }
 
+/* Each side remembers what it saw of the other: no order of calls makes that wrong. */
+Test(ring_lane, calls_in_any_order)
+{
+	for (uint32_t depth = 1; depth < 40; depth += 3) {
+		struct weir_lane *lane = make(depth);
+		uint32_t pushed = 0, popped = 0, random = depth;
+		struct weir_item got[64];
+
+		for (uint32_t step = 0; step < 20000; step++) {
+			const uint32_t there = pushed - popped;
+			uint32_t cnt, most;
+
+			random = random * 1664525 + 1013904223;
+			cnt = random >> 8 & 31;
+			most = random >> 30 == 0 ? depth - there : there;
+			most = cnt < most ? cnt : most;
+			switch (random >> 30) {
+			case 0:
+				cr_assert_eq(push(lane, pushed, cnt), most);
+				pushed += most;
+				break;
+			case 1:
+				cr_assert_eq(weir_lane_peek(lane, got, cnt), most);
+				assert_items(got, popped, most);
+				break;
+			default:
+				cr_assert_eq(weir_lane_pop(lane, got, cnt), most);
+				assert_items(got, popped, most);
+				popped += most;
+			}
+			cr_assert_eq(weir_lane_count(lane), pushed - popped);
+			cr_assert_eq(weir_lane_is_empty(lane), pushed == popped);
+		}
+		cr_assert_gt(popped, 1000);
+		free(lane);
+	}
+}
+
 Test(ring_lane, impossible_depths_have_no_size)
 {
 	cr_assert_eq(weir_ring_lane_bytes(0), 0);
