@@ -266,6 +266,12 @@ harvest(struct weir_core *core)
 	return cnt > 0;
 }
 
+bool
+weir_core_harvest(struct weir_core *core)
+{
+	return harvest(core);
+}
+
 static void
 account(struct weir_core *core, int64_t now_ns)
 {
@@ -310,7 +316,7 @@ weir_core_turn(struct weir_core *core, int64_t now_ns)
 			regime = r;
 	}
 	for (uint32_t i = 0; i < core->task_cnt; i++) {
-		const enum weir_regime r = weir_task_snapshot_step(core->tasks[i], now_ns);
+		const enum weir_regime r = weir_task_snapshot_step(core->tasks[i]);
 
 		if (r > regime)
 			regime = r;

@@ -102,6 +102,9 @@ enum weir_regime weir_core_turn(struct weir_core *core, int64_t now_ns);
  * core). */
 void weir_core_post(struct weir_core *core, const struct weir_mail *mail);
 
+/* Hand completions of file work to whom they belong, some of them; false: there were none. */
+bool weir_core_harvest(struct weir_core *core);
+
 /* A task takes its snapshot of checkpoint id: is the writer ready for its states? Begins the file
  * if need be. */
 bool weir_core_snapshot_open(struct weir_core *core, uint64_t id);

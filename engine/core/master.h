@@ -187,7 +187,6 @@ bool weir_master_running(const struct weir_master *m);
 struct weir_master_counts {
 	uint64_t triggered, completed, failed, aborted;
 	uint64_t last_id;
-	int64_t last_duration_ns;
 };
 void weir_master_counts(const struct weir_master *m, struct weir_master_counts *counts);
 

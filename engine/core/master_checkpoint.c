@@ -168,7 +168,6 @@ count_end(struct weir_master *m, const struct weir_checkpoint_done *done, enum w
 	if (reason == WEIR_REASON_NONE) {
 		m->counts.completed++;
 		m->counts.last_id = done->id;
-		m->counts.last_duration_ns = done->duration_ns;
 	} else if (weir_reason_counts(reason)) {
 		m->counts.failed++;
 	} else {

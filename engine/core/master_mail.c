@@ -280,11 +280,9 @@ take_one(struct weir_master *m, const struct weir_mail *mail)
 		decline(m, mail, WEIR_REASON_CHECKPOINT_ASYNC_EXCEPTION);
 		break;
 	case WEIR_MAIL_END_OF_DATA:
-		t->end_of_data = true;
 		m->end_cnt++;
 		break;
 	case WEIR_MAIL_PRECOMMITTED:
-		t->precommitted = true;
 		m->precommitted_cnt++;
 		break;
 	case WEIR_MAIL_FINISHED:

@@ -81,10 +81,8 @@ struct weir_master_task {
 	struct weir_task_ack *ack;
 	bool acked; /* ever */
 	bool finished;
-	bool end_of_data;
 	bool covered; /* a checkpoint holds its end: it is about to finish */
 	bool running;
-	bool precommitted;
 };
 
 /* The request that the coordinator prepares: at most one has no id yet (C4). */
@@ -192,7 +190,6 @@ struct weir_master {
 	uint64_t final_request; /* number of the newest for a final checkpoint */
 	bool final_asked;
 	bool covered; /* a checkpoint holds the end of all tasks */
-	bool job_running;
 	bool committing;
 	enum weir_request_kind
 		stop;	  /* SUSPEND or DRAIN while a stop is under way, else CHECKPOINT */

@@ -217,15 +217,8 @@ relieve(struct weir_operator_host *host)
 {
 	struct weir_task *t = (struct weir_task *)host;
 	struct weir_core *core = t->core;
-	struct weir_io_req *done[8];
-	const uint32_t cnt = weir_io_harvest(core->io, done, 8);
 
-	for (uint32_t i = 0; i < cnt; i++) {
-		if (done[i]->user == core->writer)
-			core->snap->done(core->writer, done[i]);
-		else
-			weir_text_sink_done(done[i]->user, done[i]);
-	}
+	(void)weir_core_harvest(core);
 	for (uint32_t i = 0; i < core->task_cnt; i++)
 		weir_task_snapshot_relieve(core->tasks[i]);
 	if (core->snap_state == WEIR_CORE_SNAPSHOT_OPEN ||

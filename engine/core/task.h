@@ -200,7 +200,7 @@ struct weir_task {
 	uint64_t over_below; /* lower ids are over, as far as it was told */
 	bool precommit;	     /* checkpoints off: asked to make its output durable */
 	bool precommit_said;
-	bool want_said, end_said, finished_said;
+	bool end_said, finished_said;
 	bool restored_ended; /* the snapshot that it came from had all rows through */
 	int64_t idle_since_ns;
 };
@@ -224,14 +224,11 @@ enum weir_regime weir_task_turn(struct weir_task *task, int64_t now_ns, uint64_t
 /* A message of the control thread for this task. */
 void weir_task_mail(struct weir_task *task, const struct weir_mail *mail, int64_t now_ns);
 
-/* Send everything that is open (input has paused, or linger has passed). */
-void weir_task_flush(struct weir_task *task);
-
 /* task_snapshot.c: take the snapshot of task->trigger and forward the barrier. False: not now, ask
  * again. */
-bool weir_task_snapshot(struct weir_task *task, int64_t now_ns);
+bool weir_task_snapshot(struct weir_task *task);
 /* task_snapshot.c: go on with the asynchronous part; acknowledges when all is durable. */
-enum weir_regime weir_task_snapshot_step(struct weir_task *task, int64_t now_ns);
+enum weir_regime weir_task_snapshot_step(struct weir_task *task);
 /* task_snapshot.c: only hand over pages: for who waits for their memory, in the middle of a batch.
  */
 void weir_task_snapshot_relieve(struct weir_task *task);

@@ -15,8 +15,9 @@ weir_task_push_outputs(struct weir_task *t)
 	return all;
 }
 
-void
-weir_task_flush(struct weir_task *t)
+/* Send everything that is open. */
+static void
+flush(struct weir_task *t)
 {
 	for (uint32_t e = 0; e < t->emitter_cnt; e++)
 		weir_emitter_flush(&t->emitters[e]);
@@ -96,7 +97,7 @@ weir_task_send_event(struct weir_task *t, enum weir_item_kind kind, const struct
 
 	if (t->port_cnt == 0)
 		return;
-	weir_task_flush(t);
+	flush(t);
 	if (kind != WEIR_ITEM_BARRIER || event->barrier != WEIR_BARRIER_UNALIGNED) {
 		send_slot(t, kind, event, true, false);
 		return;

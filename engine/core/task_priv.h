@@ -23,9 +23,7 @@ void weir_task_send_cancel(struct weir_task *task, uint64_t id);
  * but the last. */
 bool weir_task_pay_cancel(struct weir_task *task);
 
-/* task_work.c: begin a piece of work, of which there is none; go on with it until it is done or an
- * operator has more than fits. */
-void weir_task_work_start(struct weir_task *task, enum weir_work work);
+/* task_work.c: go on with the work under way until it is done or an operator has more than fits. */
 void weir_task_work(struct weir_task *task);
 /* task_work.c: a snapshot is due: may it be taken before the work under way is done (T26)? Then put
  * that off, flush and take it; when it is taken, or given up, the work is what it was. */

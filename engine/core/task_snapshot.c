@@ -198,12 +198,11 @@ note(struct weir_task *t, struct weir_task_ack *a, const struct weir_handler_upd
 }
 
 bool
-weir_task_snapshot(struct weir_task *t, int64_t now_ns)
+weir_task_snapshot(struct weir_task *t)
 {
 	const struct weir_handler_update *u = &t->trigger;
 	struct weir_task_ack *a;
 
-	(void)now_ns;
 	/* T32: an older one that is being written goes first; if it is given up, mail says so. */
 	if (t->snapshot != 0)
 		return false;
@@ -350,9 +349,8 @@ hand_over(struct weir_task *t)
 }
 
 enum weir_regime
-weir_task_snapshot_step(struct weir_task *t, int64_t now_ns)
+weir_task_snapshot_step(struct weir_task *t)
 {
-	(void)now_ns;
 	if (t->snapshot == 0)
 		return WEIR_REGIME_IDLE;
 	if (t->state == WEIR_TASK_FAILED) {

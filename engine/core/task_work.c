@@ -46,7 +46,7 @@ finish_work(struct weir_task *t)
 		}
 		break;
 	case WEIR_WORK_FLUSH:
-		if (!weir_task_snapshot(t, t->host.now_ns))
+		if (!weir_task_snapshot(t))
 			return;
 		weir_task_flush_over(t);
 		t->triggered = false;
@@ -149,8 +149,9 @@ weir_task_work(struct weir_task *t)
 	weir_watchdog_end(t, id);
 }
 
-void
-weir_task_work_start(struct weir_task *t, enum weir_work work)
+/* There is none. */
+static void
+work_start(struct weir_task *t, enum weir_work work)
 {
 	WEIR_ASSERT(t->work == WEIR_WORK_NONE);
 	t->work = work;
@@ -162,7 +163,7 @@ void
 weir_task_watermark(struct weir_task *t, int64_t watermark_ns)
 {
 	t->work_watermark_ns = watermark_ns;
-	weir_task_work_start(t, WEIR_WORK_WATERMARK);
+	work_start(t, WEIR_WORK_WATERMARK);
 }
 
 bool
@@ -180,7 +181,7 @@ weir_task_flush_start(struct weir_task *t)
 	t->put_off = t->work;
 	t->put_off_op = t->work_op;
 	t->work = WEIR_WORK_NONE;
-	weir_task_work_start(t, WEIR_WORK_FLUSH);
+	work_start(t, WEIR_WORK_FLUSH);
 }
 
 void

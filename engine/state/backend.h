@@ -242,14 +242,6 @@ weir_table_batch(struct weir_table *t, const struct weir_keys *keys, const uint1
 	t->ops->batch(t, keys, sel, n, values);
 }
 
-/* As weir_table_batch, but makes nothing and is no write: NULL where there is no entry. */
-static inline void
-weir_table_find(struct weir_table *t, const struct weir_keys *keys, const uint16_t *sel, uint32_t n,
-		const void **values)
-{
-	t->ops->find(t, keys, sel, n, values);
-}
-
 /*
  * Add add[sel[i]] to the first 8 bytes of the value of row sel[i] (made zero if missing), in row
  * order; sums[sel[i]] = the new sum after that row. sums may be NULL. Needs value_bytes >= 8.
@@ -263,7 +255,8 @@ weir_table_add_u64(struct weir_table *t, const struct weir_keys *keys, const uin
 
 /*
  * Single look-ups, for cold code. Fixed keys: key_len is key_bytes. hash: weir_key_hash() of the
- * key, or the group's when the kstate is grouped.
+ * key, or the group's when the kstate is grouped. get makes nothing and is no write: NULL where
+ * there is no entry.
  */
 static inline const void *
 weir_table_get(struct weir_table *t, const void *key, uint32_t key_len, uint64_t hash)
