@@ -1,9 +1,9 @@
 /*
  * The worker's inside: one attempt of a job, from the plan to its end.
  *
- *   find what to restore -> host (EAL, frames, rings, files) -> splits -> runtime -> restore ->
- * start -> cores run; the control thread steps the master and sleeps, tells the supervisor how it
- * goes, and stops the cores at the end
+ *   find what to restore -> host (EAL, frames, rings, files) -> splits -> runtime -> restore
+ *     -> start -> cores run; the control thread steps the master and sleeps, tells the supervisor
+ *        how it goes, and stops the cores at the end
  */
 #include "app/attempt.h"
 

@@ -6,8 +6,8 @@
  * length (32 bits, little-endian) and that many bytes of JSON, an object with a "type".
  *
  *   worker -> supervisor   running, progress, checkpoint, statistics, warning, log, error,
- * finished, outcome (of a request, by its number) supervisor -> worker   cancel, request (a command
- * of app/control/command.h and a number)
+ *                          finished, outcome (of a request, by its number)
+ *   supervisor -> worker   cancel, request (a command of app/control/command.h, a number)
  *
  * The end of the line says that the other side is gone. It is for control only: a message is some
  * hundred bytes, a few a second.

@@ -8,8 +8,10 @@
  *
  * Threads:   weir_worker_main runs on the process's first thread, which is its control thread. Send
  *            functions may be called from any thread, weir_worker_poll_cancel from the control
- * thread. Ownership: a json_t that is handed over is the link's afterwards. Failure:   a supervisor
- * that is gone takes the worker with it (SIGKILL by the kernel); sends then have no effect.
+ *            thread.
+ * Ownership: a json_t that is handed over is the link's afterwards.
+ * Failure:   a supervisor that is gone takes the worker with it (SIGKILL by the kernel); sends then
+ *            have no effect.
  */
 
 #include "app/control/command.h"

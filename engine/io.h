@@ -10,13 +10,16 @@
  *
  * Threads:   one weir_io belongs to one thread (each core has its own, the control thread too).
  * Ownership: a request and all it points to belong to the back end from submit until harvest
- * returns it. Order:     none is promised between requests in flight, not even on one file. Who
- * needs an order waits for the first completion (rename after fsync, fsync after all writes). No
- * linked requests. Cost:      submit and harvest are batch calls; neither blocks for the disk.
- * Callers keep at most depth requests in flight. Failure:   result < 0 is a negated errno of the
- * one operation. A write or read moves all its bytes or fails (the back end continues short
- * transfers and EINTR itself; a read stops early only at the end of the file: result is then the
- * bytes read). A failed fsync is final: never retried.
+ *            returns it.
+ * Order:     none is promised between requests in flight, not even on one file. Who needs an
+ *            order waits for the first completion (rename after fsync, fsync after all writes). No
+ *            linked requests.
+ * Cost:      submit and harvest are batch calls; neither blocks for the disk.
+ * Limits:    callers keep at most depth requests in flight.
+ * Failure:   result < 0 is a negated errno of the one operation. A write or read moves all its
+ *            bytes or fails (the back end continues short transfers and EINTR itself; a read stops
+ *            early only at the end of the file: result is then the bytes read). A failed fsync is
+ *            final: never retried.
  */
 
 #include "engine/base/base.h"

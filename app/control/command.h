@@ -5,8 +5,7 @@
  * weir_command: what somebody outside asks of a running job, and its form on the line:
  *
  *   {"command": "trigger", "request_id": "a", "checkpoint": "configured" | "full" | "incremental"}
- *   {"command": "savepoint", "request_id": "b", "format": "native" | "canonical", "directory":
- * "/x"}
+ *   {"command": "savepoint", "request_id": "b", "format": "native" | "canonical", "directory": …}
  *   {"command": "stop", "request_id": "c", "end": "suspend" | "drain", "format": …, "directory": …}
  *   {"command": "cancel", "request_id": "d"}
  *

@@ -27,8 +27,9 @@
  *            behind them; the caller owns what they stand for, for as long as a file has not been
  *            named in a DELETE or DISCARD update.
  * Tasks:     dense numbers as in trigger_plan.h, and an attempt number that grows with each
- * restart. Times:     ms, any origin, must not go backwards. Failure:   an event that is impossible
- * now is refused (`illegal`) and changes nothing.
+ *            restart.
+ * Times:     ms, any origin, must not go backwards.
+ * Failure:   an event that is impossible now is refused (`illegal`) and changes nothing.
  */
 
 #include "engine/checkpoint/decider.h"

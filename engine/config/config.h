@@ -6,12 +6,15 @@
  *
  * Use:       weir_config_init, then weir_config_read for the file if there is one, then
  *            weir_config_set for every --set, then weir_config_finish. Each of them goes on after
- * an error, so that one pass finds them all; later checks (the machine's, the plan's) add theirs
- * with weir_config_error and whoever may print calls weir_config_errors_write. Threads:   one owner
- * until finished, then read by anybody. Ownership: everything a weir_config points to belongs to it
- * and lives until weir_config_fini; texts that are passed in are copied. Cost:      control code;
- * allocates, does no I/O: the program reads the file and hands its text over. Units:     times in
- * ns, sizes in bytes, rates per second, factors in thousandths.
+ *            an error, so that one pass finds them all; later checks (the machine's, the plan's)
+ *            add theirs with weir_config_error and whoever may print calls
+ *            weir_config_errors_write.
+ * Threads:   one owner until finished, then read by anybody.
+ * Ownership: everything a weir_config points to belongs to it and lives until weir_config_fini;
+ *            texts that are passed in are copied.
+ * Cost:      control code; allocates, does no I/O: the program reads the file and hands its text
+ *            over.
+ * Units:     times in ns, sizes in bytes, rates per second, factors in thousandths.
  */
 
 #include "engine/base/base.h"

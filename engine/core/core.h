@@ -5,14 +5,15 @@
  * weir_core: what runs on one core: its tasks, its frame pool, its state backend, its data file of
  * the checkpoint under way. A core is a function: weir_core_turn does one turn in fixed phases,
  *
- *   control mail -> one housekeeping item (completions of file work) -> tasks: priority events,
- * timers, one burst, chain, flush -> a slice of the snapshot
+ *   control mail -> completions of file work, some of them
+ *     -> each task: priority events, timers, some bursts, chain, flush
+ *     -> a slice of the snapshot -> the data file
  *
  * and says what the turn was. A thread loops on it; a test steps it; the simulator interleaves it.
  *
  * Threads:   one. Counters are read by the control thread.
  * Cost:      no allocation, no lock, no system call of its own; file work through weir_io while a
- * snapshot runs or a sink writes.
+ *            snapshot runs or a sink writes.
  */
 
 #include "engine/checkpoint/layout.h"

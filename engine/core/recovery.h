@@ -5,15 +5,18 @@
  * weir_recovery: the frames in flight of a checkpoint on their way back into the channels of a plan
  * (R1, R2, R3, S2). Decided from plan and manifest alone, before anything is read:
  *
- *   edge unchanged             frames of channel p -> c stand in front of channel p -> c, undecoded
- *   parallelism has changed    hash       row by row to the subtask that owns the key now; where
- * one subtask owns all keys of the old one, whole frames rebalance  whole frames to c modulo the
- * new parallelism in both cases into a virtual channel per old one: its consumer is a new subtask,
- * its producer nobody (engine/exchange/recovered.h) edge gone, other layout,   refused, naming edge
- * and operators other partitioner
+ *   edge unchanged       frames of channel p -> c stand in front of channel p -> c, undecoded
+ *   other parallelism    hash: row by row to the subtask that owns the key now; where one subtask
+ *                        owns all keys of the old one, whole frames
+ *                        rebalance: whole frames to c modulo the new parallelism
+ *                        both into a virtual channel per old one: its consumer is a new subtask,
+ *                        its producer nobody (engine/exchange/recovered.h)
+ *   edge gone, other     refused, naming edge and operators
+ *   layout, other
+ *   partitioner
  *
- *   create -> frame_cnt more frames for the pool -> weir_runtime_create lays the lanes in ->
- * segment, for each CHANNEL segment, bytes proven -> finish: is everything there?
+ *   create -> frame_cnt more frames for the pool -> weir_runtime_create lays the lanes in
+ *     -> segment, for each CHANNEL segment, bytes proven -> finish: is everything there?
  *
  * Recovered frames are frames of the pool like any others: the pool is made larger by frame_cnt at
  * a restore. So the steady state has what the plan gives it, references, captures and registered

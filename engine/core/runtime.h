@@ -5,8 +5,8 @@
  * weir_runtime: a plan carried out: all cores, tasks, channels and mailboxes of a job, on the parts
  * that a driver table gives (rings and hugepages, or the simulator's own).
  *
- *   create -> restore (engine/core/restore.h) -> start -> turns of all cores and of the master ->
- * destroy
+ *   create -> restore (engine/core/restore.h) -> start -> turns of all cores and of the master
+ *     -> destroy
  *
  * Threads:   create, restore and destroy on one thread while no core runs.
  * Ownership: takes all memory at create; borrows plan, params, driver and texts for its life.

@@ -9,9 +9,9 @@
  *   control thread: add(order) -> trigger mail -> source -> barriers -> every task: find(id)
  *
  * Threads:   the control thread adds; cores find. An order never changes once it is added, and
- * stays until fini, so whoever has one may keep it. Ownership: add takes the order (allocated by
- * the caller with malloc); fini frees all. Cost:      find walks the list: savepoints are rare, and
- * only their barriers lead here.
+ *            stays until fini, so whoever has one may keep it.
+ * Ownership: add takes the order (allocated by the caller with malloc); fini frees all.
+ * Cost:      find walks the list, at every barrier: savepoints and full checkpoints are rare.
  */
 
 #include "engine/checkpoint/decider.h"

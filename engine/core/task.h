@@ -7,12 +7,12 @@
  *
  *   poll -> data -> chain -> emitters
  *        -> rows put off by operators: WORK_MORE, as a watermark (T27)
- *        -> watermark: WORK_WATERMARK, operator by operator, may take several turns, and a
- * snapshot between two of them (T26)
- *        -> barrier:   WORK_FLUSH (operators' pre-barrier hooks), then the snapshot, all in one
- * turn (T22)
+ *        -> watermark: WORK_WATERMARK, operator by operator, may take several turns, and a snapshot
+ *           between two of them (T26)
+ *        -> barrier: WORK_FLUSH (operators' pre-barrier hooks), then the snapshot, all in one turn
+ *           (T22)
  *        -> all inputs ended: WORK_WATERMARK(end), WORK_END, then it waits for the final checkpoint
- * (T28)
+ *           (T28)
  *
  * While any work is under way, or an output holds items, or a sink has no room, inputs are not
  * polled.

@@ -8,7 +8,8 @@
  *   suspend: barrier -> snapshot -> hold: nothing is read -> complete: the sink commits, FINISHED
  *                                                        -> abort: go on
  *   drain:   a source ends its data, then puts the barrier behind that; everybody's snapshot is
- * that of a task with all rows through, and complete ends the job as at the end of input (T28)
+ *            that of a task with all rows through, and complete ends the job as at the end of input
+ *            (T28)
  */
 
 bool

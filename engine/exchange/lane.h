@@ -16,8 +16,9 @@
  *
  * Threads:   single producer, single consumer per lane.
  * Ownership: a frame or event belongs to the producer until push took it, then to the consumer.
- * Cost:      hot, one indirect call per burst; no allocation, lock or system call. Nothing blocks
- * and nothing is dropped: push returns how many were taken, the rest stays with the producer.
+ * Cost:      hot, one indirect call per burst; no allocation, lock or system call.
+ * Failure:   nothing blocks and nothing is dropped: push returns how many were taken, the rest
+ *            stays with the producer.
  */
 
 #include "engine/base/base.h"

@@ -5,9 +5,10 @@
  * weir_plan: graph x topology x configuration -> what runs where, as data. A pure function; printed
  * by `weir plan`, carried out by engine/core/runtime.
  *
- *   task      a chain of operators run as one unit; one subtask per degree of parallelism, each on
- * a core channel   one producer subtask to one consumer subtask of an edge that is not inside a
- * chain core      a thread of its own on one CPU; several cores may share a CPU
+ *   task      a chain of operators run as one unit; one subtask per degree of parallelism, each
+ *             on a core
+ *   channel   one producer subtask to one consumer subtask of an edge that is not inside a chain
+ *   core      a thread of its own on one CPU; several cores may share a CPU
  *
  * Threads:   set-up only; read-only afterwards. Ownership: create/destroy; borrows the job.
  * Failure:   what cannot be planned is an error (78) that names operator and key; what is only

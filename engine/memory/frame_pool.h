@@ -10,10 +10,10 @@
  *
  * Threads:   one pool per core; the source behind it is shared by all.
  * Ownership: acquire gives the caller one reference; retain adds some; release drops one, and the
- * last one gives the frame back. Cost:      hot: an array pop or push; every 32 frames one call
- * into the source. No allocation. Failure:   acquire returns WEIR_FRAME_NONE when all frames are
- * out. The plan's memory sum is such that this cannot happen while every channel keeps to its depth
- * and overdraft.
+ *            last one gives the frame back.
+ * Cost:      hot: an array pop or push; every 32 frames one call into the source. No allocation.
+ * Failure:   acquire returns WEIR_FRAME_NONE when all frames are out. The plan's memory sum is such
+ *            that this cannot happen while every channel keeps to its depth and overdraft.
  */
 
 #include "engine/base/base.h"

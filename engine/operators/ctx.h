@@ -2,12 +2,12 @@
 #define WEIR_ENGINE_OPERATORS_CTX_H
 
 /*
- * weir_operator_ctx: one subtask of one operator: what it may touch and where its rows go. The task
- * builds it (engine/core/task.c); built-in operators may look inside, users' operators cannot.
+ * weir_operator_ctx: one subtask of one operator: what it may touch and where its rows go. Built
+ * with its task (engine/core/runtime.c); built-in operators may look inside, users' cannot.
  *
  * Threads:   one core. Counters are written by the core with plain relaxed stores and may be read
- * by the control thread at any time; a stale value is only late. Ownership: the task's; everything
- * it points to lives as long as the task.
+ *            by the control thread at any time; a stale value is only late.
+ * Ownership: the task's; everything it points to lives as long as the task.
  */
 
 #include "engine/base/error.h"
@@ -33,9 +33,9 @@ weir_count_get(const _Atomic uint64_t *counter)
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* What the surroundings do for an operator; functions of the task. */
 struct weir_two_phase;
 
+/* What the surroundings do for an operator; functions of the task. */
 struct weir_operator_host {
 	/* Does anything downstream hold as much as it should? */
 	bool (*full)(struct weir_operator_host *host);

@@ -11,9 +11,14 @@
  * piece: an older copy is of no use when the next freeze comes.
  *
  * A piece, the bytes of one BLOB segment, little-endian, at most WEIR_OPSTATE_PIECE_MAX:
- *    0  u32  "WOPS"      4  u32  version (1)   8  u32  kind    12  u32  bytes of an item, 0:
- * strings 16  u32  bytes of a key, 0: strings       20  u32  entries 24  u64  bytes of the entries
- *   32  the entries, whole ones
+ *    0  u32  "WOPS"
+ *    4  u32  version (1)
+ *    8  u32  kind
+ *   12  u32  bytes of an item, 0: strings
+ *   16  u32  bytes of a key, 0: strings
+ *   20  u32  entries
+ *   24  u64  bytes of the entries
+ *   32       the entries, whole ones
  * The pieces of a state of a subtask, in order, are one list; an empty state is one piece.
  *
  * Threads:   its subtask's core; set-up and restore while no core runs.

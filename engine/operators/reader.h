@@ -3,9 +3,9 @@
 
 /*
  * weir_readers: the head of a source task: the splits it reads now, the watermark of all of them
- * and of those not yet handed out, and which ones are done. The enumerator on the control thread
- * needs no state of its own: what remains is its list less what the subtasks' snapshots name as
- * finished or current.
+ * and of those not yet handed out, and which ones are done. What a restore has left to hand out is
+ * the enumerator's list less what the subtasks' snapshots name as finished or current
+ * (engine/core/enumerator.h).
  *
  * Threads:   one core; the split list is read-only while the job runs.
  * Ownership: reader memory is taken at create, WEIR_READERS_MAX times the connector's.

@@ -13,8 +13,7 @@
  * cache, and where one ends is a number that a checkpoint can keep and that has a meaning at any
  * parallelism.
  *
- *   begin -> gather -> rows 0 .. cnt - 1 -> gather -> ... until last is the end of the state's
- * range
+ *   begin -> gather -> rows 0 .. cnt - 1 -> advance -> gather -> ... until it is the last
  *
  * Threads:   one core. Ownership: the caller's memory, weir_slice_bytes long; borrows panes and
  *            aggregates. Keys of rows lie in the panes: valid until an insert into them or a drop.

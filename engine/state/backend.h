@@ -15,16 +15,17 @@
  *            A value pointer is borrowed until the next call on the same kstate (any table of it).
  *            A table pointer is valid until the table is dropped.
  * Cost:      one indirect call per batch. Batches of 64-256 rows are looked up in stages
- * (directory, line, entry) with prefetch. Dropping a table costs O(its pages). Limits:    fixed
- * keys 1..256 bytes, byte-string keys 0..4096 bytes, values 1..1024 bytes, batches of at most 256
- * rows. Every key given must hash into the kstate's range (asserted in debug builds). Values start
- * on 8-byte boundaries. Failure:   look-ups cannot fail. Before a batch the caller asks
- * weir_kstate_reserve() whether the budget has room for as many new entries as the batch has rows;
- * after WEIR_STATE_ROOM that many rows may be made in any tables of that kstate. A make beyond what
- * was reserved and beyond the memory is a programmer's error (assert). Snapshot:
- * weir_kstate_freeze() marks the cut in O(1); from then on writes copy what they change; the
- * snapshot holds exactly the entries and values of the freeze. What is removed after the freeze is
- * in it, what is made after is not.
+ *            (directory, line, entry) with prefetch. Dropping a table costs O(its pages).
+ * Limits:    fixed keys 1..256 bytes, byte-string keys 0..4096 bytes, values 1..1024 bytes, batches
+ *            of at most 256 rows. Every key given must hash into the kstate's range (asserted in
+ *            debug builds). Values start on 8-byte boundaries.
+ * Failure:   look-ups cannot fail. Before a batch the caller asks weir_kstate_reserve() whether the
+ *            budget has room for as many new entries as the batch has rows; after WEIR_STATE_ROOM
+ *            that many rows may be made in any tables of that kstate. A make beyond what was
+ *            reserved and beyond the memory is a programmer's error (assert).
+ * Snapshot:  weir_kstate_freeze() marks the cut in O(1); from then on writes copy what they change;
+ *            the snapshot holds exactly the entries and values of the freeze. What is removed after
+ *            the freeze is in it, what is made after is not.
  */
 
 #include "engine/base/base.h"

@@ -9,7 +9,7 @@
  * Ownership: all arguments are borrowed for the life of the job; streams belong to the job.
  * Failure:   builder functions never fail on the spot: the first mistake is kept with its place and
  *            reported when the graph is complete. After a mistake they return streams that do no
- * harm.
+ *            harm.
  */
 
 #include <weir/connector.h>
@@ -105,8 +105,8 @@ struct weir_stream *weir_top(struct weir_stream *in, const char *id, const struc
 
 /* Lines of text to job.output: files exactly once, standard output, or nowhere (null). */
 void weir_sink(struct weir_stream *in, const char *id, weir_format_fn format);
-/* To another sink, exactly once: weir_sink_to in weir/sink.h. An operator of the user's that emits
- * nothing. */
+/* An operator of the user's that emits nothing. (To another sink, exactly once: weir_sink_to in
+ * weir/sink.h.) */
 void weir_sink_process(struct weir_stream *in, const char *id, const struct weir_operator *op);
 
 /* Subtasks of the operator that made this stream, where the configuration does not say. */

@@ -6,10 +6,11 @@
  *
  * Threads:   an instance of an operator (one per subtask) runs on one core, one call at a time.
  * Ownership: a batch and its columns are the engine's, valid until the function returns; columns of
- * an input batch may be shared with other cores: never write to them. Cost:      one indirect call
- * per batch. No function of an operator may block, allocate or make a system call once the job
- * runs. Failure:   an operator that fails returns weir_operator_fail(...); it never exits. The job
- * then restarts from its last checkpoint.
+ *            an input batch may be shared with other cores: never write to them.
+ * Cost:      one indirect call per batch. No function of an operator may block, allocate or make a
+ *            system call once the job runs.
+ * Failure:   an operator that fails returns weir_operator_fail(...); it never exits. The job then
+ *            restarts from its last checkpoint.
  */
 
 #include <weir/operator_state.h>
@@ -47,7 +48,7 @@ weir_row(const struct weir_batch *in, uint32_t i)
  *  - same rows: weir_out_same(out, in), then replace columns (weir_out_column) or the selection
  *    (weir_out_select), then weir_out_emit;
  *  - new rows: weir_out_rows(out) starts an empty batch of the operator's output type with all
- * columns writable and room for out->cap rows; fill, set rows and selected, then weir_out_emit;
+ *    columns writable and room for out->cap rows; fill, set rows and selected, then weir_out_emit;
  *  - as it came: weir_out_pass(out, in).
  */
 struct weir_out {

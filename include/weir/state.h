@@ -5,11 +5,12 @@
  * Keyed state of an operator: part of every checkpoint, matched at restore by operator id and name.
  *
  * Key:        the stream's key (weir_key_by): one column, or several fixed ones packed one behind
- * the other. Namespaces: a state has a table per namespace, made on first use and dropped as a
- * whole; namespace 0 is plain keyed state, windows use the end of their pane. Pointers:   into
- * state are valid until the next state call of the same operator. Failure:    before process is
- * called the engine makes sure that the memory budget has room for a new entry per row in each
- * state, so look-ups cannot fail.
+ *             the other.
+ * Namespaces: a state has a table per namespace, made on first use and dropped as a whole;
+ *             namespace 0 is plain keyed state, windows use the start of their pane.
+ * Pointers:   into state are valid until the next state call of the same operator.
+ * Failure:    before process is called the engine makes sure that the memory budget has room for a
+ *             new entry per row in each state, so look-ups cannot fail.
  */
 
 #include <weir/type.h>

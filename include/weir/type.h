@@ -3,7 +3,7 @@
 
 /*
  * Types of rows: named columns. Numbers are little-endian in memory and on disk; times are signed
- *64-bit nanoseconds of event time.
+ * 64-bit nanoseconds of event time.
  *
  *	enum { BID_AUCTION, BID_PRICE, BID_TIME };
  *	WEIR_TYPE(bid, WEIR_U64("auction"), WEIR_U64("price"), WEIR_TIME("time"));

@@ -4,7 +4,8 @@
  *
  *   TABLES   entries of the batch's places, from blocks that have not changed since the freeze
  *   SHADOWS  the same from copies of those that have: snap_capture() leaves every copy in the
- * region WRITE    merged, into chunks; on to the next batch
+ *            region
+ *   WRITE    merged, into chunks; on to the next batch
  *
  * A block that changes while a batch is gathered may be met as itself and as its copy; both hold
  * the entries of the freeze, so the second of two equal keys is left out. A batch holds as many key

@@ -3,14 +3,14 @@
 
 /*
  * The in-memory backend: hash-ordered pages of 16 KiB that are at once the unit of look-up,
- * copy-on-write and I/O. Contract: statebackend/backend.h. Layout: statebackend/hash/layout.h.
+ * copy-on-write and I/O. Contract: engine/state/backend.h. Layout: statebackend/hash/layout.h.
  */
 
 #include "statebackend/backend.h"
 
 struct weir_backend_hash_config {
 	void *base;		/* lent for the backend's life; any alignment, zeroed or not */
-	uint64_t bytes;		/* at least 1 MiB; the budget (key to raise: state.memory) */
+	uint64_t bytes;		/* at least 1 MiB; the budget */
 	const char *budget_key; /* configuration key named in messages; borrowed for ever */
 };
 

@@ -7,9 +7,8 @@
  *   mem.c    pages and blocks        block.c  entries in one block     rows.c    directory
  *   grow.c   insert and growth       refill.c old blocks into fresh ones
  *   batch.c  look-ups by batch       tables.c namespaces               scan.c    iteration
- *   freeze.c snapshot   home.c what earlier ones hold   load.c restore                  hash.c the
- * contract's table canonical.c snapshot as sorted entries                             sort.c their
- * order
+ *   freeze.c snapshot                home.c   what earlier ones hold   load.c    restore
+ *   canonical.c  snapshot as sorted entries   sort.c  their order      hash.c    contract's table
  */
 
 #include "statebackend/backend.h"

@@ -8,8 +8,9 @@
  *   walk of snapshot n captures a block -> its home: (segment of n's file, record)
  *   first write to the block afterwards -> home_leave(): it has none any more
  *   freeze of snapshot n + 1            -> home_list(): segments of completed checkpoints, each
- * with a bit for every record that is still somebody's home walk of snapshot n + 1              ->
- * blocks whose home is listed are passed over
+ *                                          with a bit for every record that is still somebody's
+ *                                          home
+ *   walk of snapshot n + 1              -> blocks whose home is listed are passed over
  *
  * A home of a checkpoint of which nobody has said that it is complete is none: the block is
  * captured again. So is what lies in a file most of which is of no use any more, or in one of the

@@ -16,7 +16,7 @@
  *            other keys    the place itself (0 and 1 become 2 and 3), the key is in the payload
  *   payload  number keys: value. fixed keys: key, padded to 8, value. byte strings: u32 where the
  *            key is, u32 length, value. A key of up to KEY_INLINE_MAX bytes is in the block, at
- * that offset; a longer one in a block of its own, at that number of 128-byte units.
+ *            that offset; a longer one in a block of its own, at that number of 128-byte units.
  *
  * Hash order. An entry's *place* is its hash (grouped keys: top 16 bits of the group's hash, the
  * rest of the key's own). place -> z spreads the kstate's range over all 64 bits; z is cut from

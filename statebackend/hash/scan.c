@@ -1,8 +1,8 @@
 /*
  * Iteration over one table. The cursor is one word: where the next entry may stand.
  *
- *   bit 63 started | 62 odd table | 18..57 top 40 bits of the row's first z | 16..17 page | 0..15
- * slot
+ *   bit 63 started | 62 odd table | 18..57 top 40 bits of the row's first z | 16..17 page |
+ *      0..15 slot
  */
 
 #include "statebackend/hash/hash_priv.h"

@@ -11,10 +11,10 @@
  *
  * Order: key group, namespace, key bytes (weir_canonical_compare).
  *
- * Threads:   the backend's core. Ownership: what is added is copied; an item is borrowed until
- * clear. Cost:      add a copy, and every 64 KiB the sorting of a run (about 0.3 ms); pop O(log
- * runs). Failure:   false: the region has no room for another run; nothing was added, clear is
- * possible.
+ * Threads:   the backend's core.
+ * Ownership: what is added is copied; an item is borrowed until clear.
+ * Cost:      add a copy, and every 64 KiB the sorting of a run (about 0.3 ms); pop O(log runs).
+ * Failure:   false: the region has no room for another run; nothing was added, clear is possible.
  */
 
 #include "statebackend/hash/mem.h"

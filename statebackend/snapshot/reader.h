@@ -11,11 +11,12 @@
  * Ownership: files, paths and segment lists are borrowed until DONE or FAILED; the staging memory
  *            (4 KiB-aligned) for the reader's life; bytes given to part only for that call.
  * Protocol:  as the writer: the owner of the weir_io gives every harvested request whose user
- * pointer is the reader to weir_snap_reader_done(); weir_snap_reader_step() goes on. Cost:      one
- * step hands on at most two segments (each up to 1 MiB). Failure:   the first error decides: a
- * failed request (WEIR_ERR_IO; a missing file WEIR_ERR_DATA), a damaged or short part
- * (WEIR_ERR_DATA), or what part() returned; err names the file. What is in flight is waited for,
- * the file is closed, then FAILED. Fails closed: nothing is ever skipped.
+ *            pointer is the reader to weir_snap_reader_done(); weir_snap_reader_step() goes on.
+ * Cost:      one step hands on at most two segments (each up to 1 MiB).
+ * Failure:   the first error decides: a failed request (WEIR_ERR_IO; a missing file WEIR_ERR_DATA),
+ *            a damaged or short part (WEIR_ERR_DATA), or what part() returned; err names the file.
+ *            What is in flight is waited for, the file is closed, then FAILED. Fails closed:
+ *            nothing is ever skipped.
  */
 
 #include "statebackend/snapshot/writer.h"

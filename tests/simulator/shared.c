@@ -1,6 +1,6 @@
 /*
- * The coordinator alone, with files that several checkpoints share: the state backend of today
- * writes whole files, so the big simulation never shows them. Model tasks upload one file a
+ * The coordinator alone, with files that several checkpoints share: many more of them, and stranger
+ * orders, than the state backend of the big simulation makes. Model tasks upload one file a
  * checkpoint and refer to what they have uploaded before, also in acknowledgements that come when
  * their checkpoint is over (K2). Watched: a reference is never unknown, and no file goes that a
  * checkpoint holds (K10).
