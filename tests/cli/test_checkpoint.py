@@ -49,7 +49,7 @@ with open(INPUT, "w", encoding="utf-8") as text:
     for number in range(4000):
         text.write(f"word{number % 700} a b{number % 11}\n")
 
-code, out, err = run(os.path.join(HOME, "out"), "--set", "job.rate=8k")
+code, out, err = run(os.path.join(HOME, "out"), "--set", "job.rate=2k")
 check("the run finishes", code == 0, err)
 expected = words(os.path.join(HOME, "out"))
 
