@@ -183,16 +183,6 @@ static struct weir_operator watch_op = { .name = "watch",
 					 .flush = watch_flush,
 					 .end = watch_end };
 
-/* Of another version: nothing but its declaration counts. */
-static int
-forget(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
-{
-	(void)ctx;
-	(void)in;
-	(void)out;
-	return 0;
-}
-
 /* ---- rules ---- */
 
 static int

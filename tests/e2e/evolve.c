@@ -109,15 +109,6 @@ OPERATOR(check_other_key, "check", next_8, count_only);
 OPERATOR(seen_op, "seen", seen_8, count_rows);
 OPERATOR(fresh_op, "fresh", seen_8, count_only);
 
-static int
-forget(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
-{
-	(void)ctx;
-	(void)in;
-	(void)out;
-	return 0;
-}
-
 static const struct weir_operator forget_op = { .name = "forget", .reads = ALL, .process = forget };
 
 static uint32_t

@@ -139,6 +139,16 @@ pass(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out
 	return weir_out_pass(out, in);
 }
 
+/* Of an operator whose declaration alone counts. */
+static inline int
+forget(struct weir_operator_ctx *ctx, const struct weir_batch *in, struct weir_out *out)
+{
+	(void)ctx;
+	(void)in;
+	(void)out;
+	return 0;
+}
+
 static const struct weir_operator tag_op = { .name = "tag", .reads = ALL, .process = pass };
 
 /* ---- text ---- */
