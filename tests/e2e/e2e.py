@@ -5,6 +5,7 @@ made here says so loudly in a line that begins with SKIP.
 """
 
 import atexit
+import glob
 import importlib.util
 import json
 import os
@@ -78,10 +79,65 @@ def fresh(kind):
     return f"{scratch}/{kind}{counter}"
 
 
+def new_folder(kind="round"):
+    path = fresh(kind)
+    os.mkdir(path)
+    return path
+
+
 def write(path, data):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:
         file.write(data)
+
+
+def flip(path, offset):
+    """Change one bit of this byte; a second time, it is as it was."""
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 1]))
+
+
+def weir(*args):
+    """A command that ends by itself: code, output and errors as text."""
+    return subprocess.run([WEIR, *args], capture_output=True, text=True, check=False, cwd=scratch,
+                          timeout=60 * PATIENCE)
+
+
+def number_of(path):
+    """Of a checkpoint, by its path."""
+    return int(path.rsplit("-", 1)[1])
+
+
+def checkpoints(folder):
+    """Paths of the complete checkpoints of a checkpoint.dir, ascending."""
+    found = glob.glob(f"{folder}/*/chk-*/manifest")
+    return sorted((os.path.dirname(path) for path in found), key=number_of)
+
+
+def newest(folder):
+    """Number of the newest complete checkpoint; 0: none."""
+    return max(map(number_of, checkpoints(folder)), default=0)
+
+
+def inspect(path):
+    """What is in a checkpoint; empty where it is none, or none any more."""
+    done = weir("checkpoint", "inspect", path)
+    return json.loads(done.stdout) if done.returncode == 0 else {}
+
+
+def whole(what, path):
+    done = weir("checkpoint", "verify", path)
+    return check(f"{what}: {path} is whole", done.returncode == 0, done.stderr)
+
+
+def refused(what, path, victim):
+    """Verify refuses the checkpoint, and names the file."""
+    done = weir("checkpoint", "verify", path)
+    return check(f"{what}: verify", done.returncode == 65 and os.path.basename(victim) in done.stderr,
+                 done.stderr)
 
 
 def arguments(job, sets, report):
@@ -186,11 +242,26 @@ def alive(pid):
         return False
 
 
+PHASES = ("prepare_ms", "start_delay_ms", "alignment_ms", "sync_ms", "async_ms", "finalize_ms")
+
+
+def phases_sum(what, completed):
+    """Phases of a completed checkpoint, as the report has it: none is negative, and they sum to the
+    whole within 5 %."""
+    c = completed
+    check(f"{what}: phases of {c['id']} sum to the whole", abs(sum(c[p] for p in PHASES) - c["duration_ms"])
+          <= 0.05 * c["duration_ms"] + 0.001, c)
+    check(f"{what}: no phase of {c['id']} is negative", min(c[p] for p in PHASES) >= 0, c)
+
+
 def wait_until(condition, seconds):
-    """Whether it came true in time."""
-    end = time.monotonic() + seconds * PATIENCE
-    while time.monotonic() < end:
+    """Whether it came true in time. A machine may stand still for seconds, with all that runs on it:
+    that time does not count."""
+    left = seconds * PATIENCE
+    while left > 0:
+        begin = time.monotonic()
         if condition():
             return True
         time.sleep(0.002)
-    return False
+        left -= min(time.monotonic() - begin, 0.5)
+    return bool(condition())

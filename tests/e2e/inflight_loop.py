@@ -15,7 +15,6 @@ inflight_loop.py WEIR PLUGIN kill    [--rounds N] [--seed N]
 """
 
 import argparse
-import glob
 import itertools
 import os
 import random
@@ -24,7 +23,7 @@ import time
 
 import e2e
 from e2e import check, same_lines
-from kill_loop import Kind, Started, tail
+from kill_loop import Kind, Started, newest, tail
 
 SPLITS, KEYS, SECOND = 12, 50, 10000
 SHAPES = ("forward", "rebalance", "hash", "broadcast", "union", "two", "deep", "window", "many")
@@ -73,13 +72,6 @@ class Shape:
 
 # ---- helpers ----
 
-def newest(folder):
-    """Number of the newest completed checkpoint; 0: none."""
-    ids = [int(path.split("/chk-")[1].split("/")[0])
-           for path in glob.glob(f"{folder}/chk/*/chk-*/manifest")]
-    return max(ids, default=0)
-
-
 def in_flight(report):
     return [(r or {}).get("frames_in_flight", 0) for r in report["restores"]]
 
@@ -94,12 +86,6 @@ def kill_both(run):
         e2e.wait_until(lambda: not e2e.alive(worker), 5)
 
 
-def new_folder():
-    folder = e2e.fresh("round")
-    os.mkdir(folder)
-    return folder
-
-
 # ---- kill -9 under back pressure ----
 
 def q0():
@@ -107,7 +93,7 @@ def q0():
 
 
 def kill_round(rng, kind, number):
-    folder, what = new_folder(), f"round {number}, killed under back pressure"
+    folder, what = e2e.new_folder(), f"round {number}, killed under back pressure"
     run = Started(kind, folder, checkpoint__interval="10ms", job__sink_rate=60000, **UNALIGNED)
     kills, last = 0, 0
     for _ in range(rng.randrange(1, 4)):
@@ -138,7 +124,7 @@ def kill_rounds(count, seed):
 # ---- crashes while restored frames are unconsumed ----
 
 def restart_round(rng, kind, number, crashes=20):
-    folder, what = new_folder(), f"round {number}, {crashes} crashes in a row"
+    folder, what = e2e.new_folder(), f"round {number}, {crashes} crashes in a row"
     run = Started(kind, folder, checkpoint__interval="10ms", job__sink_rate=60000,
                   restart__strategy="fixed-delay", restart__attempts=100, restart__delay="1ms",
                   **UNALIGNED)
@@ -175,7 +161,7 @@ def restart_rounds(count, seed, crashes=20):
 def rescale_round(rng, plugin, shape, steps, unaligned, number):
     """A run dies at each parallelism of steps but the last, where it ends. Restored frames."""
     kind = Shape(plugin, shape, 48000)
-    folder = new_folder()
+    folder = e2e.new_folder()
     what = f"rescale {number}, {shape} {steps} {'unaligned' if unaligned else 'aligned'}"
     # Small frames: many are in flight. Where barriers overtake, the sink is slow; where they would
     # wait for it, the source is.

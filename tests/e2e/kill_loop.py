@@ -13,7 +13,6 @@ unaligned checkpoints under back pressure, also how many restores had frames in 
 """
 
 import argparse
-import glob
 import os
 import random
 import subprocess
@@ -100,6 +99,14 @@ class Started:
     def over(self):
         return self.process.poll() is not None
 
+    def ended(self, folder):
+        """As a run that is over."""
+        self.process.wait(60 * e2e.PATIENCE)
+        done = Run.__new__(Run)
+        done.args, done.report_path, done.output = self.args, self.report, f"{folder}/out"
+        done.finish(self.process.returncode, b"", tail(folder).encode())
+        return done
+
     def end(self, what, folder):
         """Wait for its end; the report."""
         try:
@@ -113,9 +120,7 @@ class Started:
                 e2e.kill(worker)
             check(f"{what}: ends", False, tail(folder))
             return None
-        done = Run.__new__(Run)
-        done.args, done.report_path, done.output = self.args, self.report, f"{folder}/out"
-        done.finish(self.process.returncode, b"", tail(folder).encode())
+        done = self.ended(folder)
         check(f"{what}: exit code 0", done.code == 0, done.story())
         check(f"{what}: no words of a crash", "assertion" not in done.err and
               "Sanitizer" not in done.err, done.story())
@@ -127,10 +132,15 @@ def tail(folder):
         return file.read()[-6000:]
 
 
+def newest(folder):
+    """Number of the newest complete checkpoint of a round; 0: none."""
+    return e2e.newest(f"{folder}/chk")
+
+
 def take_time(rng, kind, folder, least, most):
     """Until the kill. Frames in flight are for whoever has a checkpoint to restore."""
     if "checkpoint__unaligned" in kind.sets:
-        e2e.wait_until(lambda: glob.glob(f"{folder}/chk/*/chk-*/manifest"), 5)
+        e2e.wait_until(lambda: newest(folder), 5)
         most /= 2
     time.sleep(rng.uniform(least, most) * e2e.PATIENCE)
 
@@ -186,8 +196,7 @@ def kill_supervisor(rng, kind, folder, what, victim):
 
 
 def one_round(rng, kind, victim, number):
-    folder = e2e.fresh("round")
-    os.mkdir(folder)
+    folder = e2e.new_folder()
     what = f"round {number}, {kind.name}, {victim} killed"
     if victim == "worker":
         restored = kill_worker(rng, kind, folder, what)

@@ -1,14 +1,11 @@
 """Runs that are given commands while they go on, and what their savepoints must be."""
 
-import glob
-import json
 import os
 import re
 import subprocess
-import time
 
 import e2e
-from e2e import Run, check, finished, wait_until
+from e2e import Run, check, finished, inspect, wait_until
 
 
 class Live(Run):
@@ -16,18 +13,22 @@ class Live(Run):
 
     def start(self, timeout):
         self.timeout = timeout
-        self.process = subprocess.Popen(self.args, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        stdin=subprocess.DEVNULL, cwd=e2e.scratch)
+        self.chk = self.given("checkpoint.dir")
+        self.log = e2e.fresh("log")
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(self.args, stdout=subprocess.PIPE, stderr=log,
+                                            stdin=subprocess.DEVNULL, cwd=e2e.scratch)
 
-    def command(self, *args, timeout=60):
-        chk = [a.split("=", 1)[1] for a in self.args if a.startswith("checkpoint.dir=")]
-        more = ["--set", f"checkpoint.dir={chk[0]}"] if chk else []
+    def given(self, key):
+        """A setting of its command line; None: not there."""
+        return next((a.split("=", 1)[1] for a in self.args if a.startswith(f"{key}=")), None)
+
+    def command(self, *args):
+        more = ["--set", f"checkpoint.dir={self.chk}"] if self.chk else []
         name, *rest = args
-        named = [a.split("=", 1)[1] for a in self.args if a.startswith("job.name=")]
-        job = named[0] if named else self.args[2]
-        job = job if chk else f"{job}@{self.process.pid}"
-        done = subprocess.run([e2e.WEIR, name, job, *rest, *more], capture_output=True, text=True,
-                              timeout=timeout * e2e.PATIENCE, cwd=e2e.scratch, check=False)
+        job = self.given("job.name") or self.args[2]
+        job = job if self.chk else f"{job}@{self.process.pid}"
+        done = e2e.weir(name, job, *rest, *more)
         return done.returncode, done.stdout, done.stderr
 
     def savepoint(self, what, *args):
@@ -39,35 +40,53 @@ class Live(Run):
         return path
 
     def wait(self):
-        out, err = self.process.communicate(timeout=self.timeout)
-        self.finish(self.process.returncode, out, err)
+        out, _ = self.process.communicate(timeout=self.timeout)
+        with open(self.log, "rb") as log:
+            self.finish(self.process.returncode, out, log.read())
         return self
 
-    def moving(self):
-        """Wait until it is well under way: a checkpoint, or a part of its time."""
-        folders = [a.split("=", 1)[1] for a in self.args if a.startswith("checkpoint.dir=")]
-        wait_until(lambda: self.process.poll() is not None or
-                   any(glob.glob(f"{f}/*/chk-*/manifest") for f in folders), 60 if folders else 2)
-        time.sleep(0.3)
+    def over(self):
+        return self.process.poll() is not None
+
+    def rows_said(self):
+        """Rows that its sources had sent when it said so last, which it does once a second."""
+        with open(self.log, encoding="utf-8", errors="replace") as file:
+            said = re.findall(r"weir: ([\d.]+) ([kMG]?) ?rows,", file.read())
+        return max((float(n) * 1000 ** " kMG".index(unit or " ") for n, unit in said), default=0)
+
+    def moving(self, rows=10000):
+        """Wait until its sources have sent so many rows and the newest checkpoint, if it takes any,
+        holds what came of them. A command that comes now finds it running."""
+        seen = []
+
+        def moves():
+            if self.chk is None:
+                return self.rows_said() >= rows
+            paths = e2e.checkpoints(self.chk)[-1:]
+            if paths == seen:
+                return False
+            seen[:] = paths
+            return any(sources_sent(path) >= rows for path in paths)
+
+        wait_until(lambda: self.over() or moves(), 60)
+        check(f"{self.args[2]}: it is under way", not self.over())
+
+
+def sources_sent(path):
+    """Rows, by a checkpoint: of the subtasks that have splits."""
+    return sum(s["rows_out"] for o in inspect(path).get("operators", []) for s in o["subtasks"]
+               if s["current_splits"] or s["finished_splits"])
 
 
 def chk():
     return {"checkpoint__interval": "50ms", "checkpoint__dir": e2e.fresh("chk")}
 
 
-def inspect(path):
-    done = subprocess.run([e2e.WEIR, "checkpoint", "inspect", path], capture_output=True, text=True,
-                          check=False)
-    return json.loads(done.stdout) if done.returncode == 0 else {}
-
-
 def good(what, path, kind):
     """Whole, of this kind, and everything of it in its own directory."""
     if path is None:
         return
-    done = subprocess.run([e2e.WEIR, "checkpoint", "verify", path], capture_output=True, text=True,
-                          check=False)
-    check(f"{what}: it verifies", done.returncode == 0, done.stderr)
+    e2e.whole(what, path)
     seen = inspect(path)
     check(f"{what}: it is a {kind}", seen.get("kind") == kind, seen.get("kind"))
     check(f"{what}: self-contained", all(os.path.dirname(f["path"]) == path

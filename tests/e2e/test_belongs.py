@@ -8,13 +8,11 @@ import glob
 import os
 import shutil
 import signal
-import subprocess
 import sys
-import time
 
 import e2e
-from e2e import Run, check, finished, wait_until
-from live import Live, chk, good, inspect
+from e2e import Run, check, finished, inspect, wait_until
+from live import Live, chk, good
 
 PLUGIN = os.path.abspath(sys.argv[2])
 BASE, KIND, ITEM, WORDS, KEY_LEN, NAME, AT_SOURCE, SMALL = range(8)
@@ -22,7 +20,8 @@ SPLITS, KEYS, EVERY, EVENTS = 12, 50, 64, 240000
 
 SMALL_MEMORY = {"memory__state": "64MiB", "memory__hugepages": "off"}
 ROWS = {"job__events": EVENTS, "job__name": "belongs", "job__seed": BASE, **SMALL_MEMORY}
-SLOW = {**ROWS, "job__rate": 60000}
+# Seconds of work are left when a worker is killed or a command comes.
+SLOW = {**ROWS, "job__rate": 30000}
 ALLOW = {"restore__allow_non_restored_state": "true"}
 
 # What is refused, and what the message must name.
@@ -71,15 +70,17 @@ def items(path, name, state):
 
 
 def newest(on):
-    return max(glob.glob(f"{on['checkpoint__dir']}/*/chk-*"), key=lambda path: int(path.rsplit("-", 1)[1]))
+    return e2e.checkpoints(on["checkpoint__dir"])[-1]
 
 
 def kill_worker(what, run):
+    """Wait until the next one has made a checkpoint, too."""
+    before = e2e.newest(run.chk)
     worker = e2e.children(run.process.pid)
-    killed = bool(worker) and run.process.poll() is None and e2e.kill(worker[0])
+    killed = bool(worker) and not run.over() and e2e.kill(worker[0])
     check(f"{what}: the worker is killed", killed)
     wait_until(lambda: any(child not in worker for child in e2e.children(run.process.pid)), 20)
-    time.sleep(0.5)
+    wait_until(lambda: e2e.newest(run.chk) > before + 1 or run.over(), 20)
 
 
 def suspended(what, how, parallelism, **more):
@@ -139,20 +140,14 @@ def is_damaged(path):
     shutil.copytree(path, moved)
     segment = next(s for s in operator(moved, "watch")["subtasks"][0]["segments"] if s["kind"] == "blob")
     name = f"{moved}/{os.path.basename(segment['file'])}"
-    with open(name, "r+b") as file:
-        file.seek(segment["offset"] + 128 + 32 + 8)
-        byte = file.read(1)[0]
-        file.seek(-1, 1)
-        file.write(bytes([byte ^ 1]))
-    done = subprocess.run([e2e.WEIR, "checkpoint", "verify", moved], capture_output=True, text=True, check=False)
-    check("verify finds a changed item", done.returncode == 65, (done.returncode, done.stderr))
+    e2e.flip(name, segment["offset"] + 128 + 32 + 8)
+    e2e.refused("a changed item", moved, name)
     run = restored("damaged", moved, 3)
     check("restore refuses a changed item", run.code == 65, run.story())
 
 
 def planned():
-    done = subprocess.run([e2e.WEIR, "plan", PLUGIN, "--set", "parallelism=2", "--set", "job.seed=0"], capture_output=True, text=True,
-                          check=False)
+    done = e2e.weir("plan", PLUGIN, "--set", "parallelism=2", "--set", "job.seed=0")
     for line in ("watch 'marks'  split list, items of 16 bytes, at most 1024 KiB x2",
                  "watch 'rows'  union list, items of any length, at most 64 KiB x2",
                  "rules 'last'  broadcast map, keys of any length, values of 8 bytes, at most 64 KiB x2",

@@ -5,12 +5,9 @@ test_damage.py WEIR [--every]        --every: each byte of the data files too, n
 """
 
 import concurrent.futures
-import glob
 import os
 import random
-import re
 import shutil
-import subprocess
 import sys
 
 import e2e
@@ -25,22 +22,17 @@ def make(folder):
     run = Run("wordcount", job__input=f"{folder}/in", checkpoint__interval="20ms", parallelism=2,
               checkpoint__dir=f"{folder}/chk", checkpoint__retained=2, memory__state="1MiB")
     e2e.finished("the job that makes the checkpoint", run)
-    found = sorted(glob.glob(f"{folder}/chk/wordcount/chk-*"), key=lambda p: int(p.split("-")[-1]))
-    return found[-1]
+    return e2e.checkpoints(f"{folder}/chk")[-1]
 
 
 def verify(chk):
-    done = subprocess.run([e2e.WEIR, "checkpoint", "verify", chk], capture_output=True, text=True,
-                          check=False, timeout=60)
+    done = e2e.weir("checkpoint", "verify", chk)
     return done.returncode, done.stdout + done.stderr
 
 
 def files_of(chk):
     """The manifest and every data file that the checkpoint uses."""
-    done = subprocess.run([e2e.WEIR, "checkpoint", "inspect", chk], capture_output=True, text=True,
-                          check=True)
-    names = re.findall(r'"path": "([^"]+\.dat)"', done.stdout)
-    return [f"{chk}/manifest"] + sorted(set(names))
+    return [f"{chk}/manifest"] + sorted({f["path"] for f in e2e.inspect(chk)["files"]})
 
 
 def changes(path, every):

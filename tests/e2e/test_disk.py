@@ -9,7 +9,6 @@ tests/unit/engine/core/test_master_disk.c; this is the same with the real progra
 """
 
 import glob
-import json
 import os
 import shutil
 import signal
@@ -35,22 +34,14 @@ def rows(run):
     return [(o["id"], o["rows_in"]) for o in run.report["operators"] if o["type"] == "sink"]
 
 
-def inspect(what, path):
-    """The files that a checkpoint names; it is whole."""
-    done = subprocess.run([e2e.WEIR, "checkpoint", "verify", path], capture_output=True, check=False)
-    check(f"{what}: {path} is whole", done.returncode == 0, done.stderr.decode())
-    done = subprocess.run([e2e.WEIR, "checkpoint", "inspect", "--json", path], capture_output=True,
-                          check=False)
-    return {f["path"] for f in json.loads(done.stdout)["files"]} if done.returncode == 0 else set()
-
-
 def clean(what, folder):
     """Nothing lies there that is no part of a checkpoint."""
     named = set()
     for chk in glob.glob(f"{folder}/*/chk-*"):
         check(f"{what}: {chk} holds a manifest and nothing else", os.listdir(chk) == ["manifest"],
               os.listdir(chk))
-        named |= inspect(what, chk)
+        e2e.whole(what, chk)
+        named |= {f["path"] for f in e2e.inspect(chk).get("files", [])}
     there = set(glob.glob(f"{folder}/*/data/*"))
     check(f"{what}: no strays", there == named, f"{sorted(there - named)} {sorted(named - there)}")
 

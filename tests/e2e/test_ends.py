@@ -33,7 +33,6 @@ NESTED = {
 }
 CHECKPOINT = ("id kind status reason trigger_ms duration_ms bytes full_bytes mode frames_in_flight "
               "persisted_bytes prepare_ms start_delay_ms alignment_ms sync_ms async_ms finalize_ms").split()
-PHASES = ("prepare_ms", "start_delay_ms", "alignment_ms", "sync_ms", "async_ms", "finalize_ms")
 
 
 def shape(what, report):
@@ -62,14 +61,11 @@ def conserved(what, report):
                   up["rows_out"] == down["rows_in"], (up, down))
 
 
-def phases(what, report, least):
+def phases(what, report):
     done = [c for c in report["checkpoints"]["list"] if c["status"] == "completed"]
-    check(f"{what}: at least {least} checkpoints", len(done) >= least, report["checkpoints"])
+    check(f"{what}: there are checkpoints", done, report["checkpoints"])
     for c in done:
-        total = sum(c[p] for p in PHASES)
-        check(f"{what}: phases of checkpoint {c['id']} sum to its duration",
-              abs(total - c["duration_ms"]) <= 0.05 * c["duration_ms"] + 0.001, c)
-        check(f"{what}: no phase is negative", all(c[p] >= 0 for p in PHASES), c)
+        e2e.phases_sum(what, c)
     ids = [c["id"] for c in report["checkpoints"]["list"]]
     check(f"{what}: ids only grow", ids == sorted(set(ids)), ids)
 
@@ -85,7 +81,7 @@ def reports():
             continue
         shape(job, run.report)
         conserved(job, run.report)
-        phases(job, run.report, 3)
+        phases(job, run.report)
         check(f"{job}: the sink's rows are its lines",
               run.operator("result")["rows_in"] == len(run.lines()),
               f"{run.operator('result')} {len(run.lines())} lines")
@@ -151,36 +147,26 @@ def slow_reader():
 
 # ---- signals ----
 
-def has_checkpoint(folder):
-    """The highest id there."""
-    return max((int(path.split("-")[-1].split("/")[0])
-                for path in glob.glob(f"{folder}/*/chk-*/manifest")), default=0)
-
-
-def running(folder, **sets):
+def running(folder):
     """An endless run that is RUNNING."""
-    os.mkdir(folder)
     kind = type("Endless", (), {"name": "nexmark-q5", "sets": {
         "parallelism": 2, "job__rate": 50000, "job__event_rate": 2000}})
-    run = kill_loop.Started(kind, folder, **sets)
-    chk = sets.get("checkpoint__dir", f"{folder}/chk")
+    run = kill_loop.Started(kind, folder)
     # The first is surely completed when a later one is there.
-    ready = e2e.wait_until(lambda: has_checkpoint(chk) > 1, 20)
+    ready = e2e.wait_until(lambda: kill_loop.newest(folder) > 1, 20)
     check("an endless run has a checkpoint", ready, kill_loop.tail(folder))
     return run
 
 
 def cancelled(number, code):
-    folder = e2e.fresh("round")
+    folder = e2e.new_folder()
     run = running(folder)
     worker = run.worker()
-    begin = time.monotonic()
     run.process.send_signal(number)
-    run.process.wait(20 * e2e.PATIENCE)
-    took = time.monotonic() - begin
     what = f"{signal.Signals(number).name}"
+    check(f"{what}: at once", e2e.wait_until(run.over, 3), kill_loop.tail(folder))
+    run.process.wait(20 * e2e.PATIENCE)
     check(f"{what}: exit code {code}", run.process.returncode == code, kill_loop.tail(folder))
-    check(f"{what}: at once", took < 3 * e2e.PATIENCE, f"{took} s")
     check(f"{what}: no worker left", not e2e.alive(worker))
     with open(run.report, encoding="utf-8") as file:
         report = json.load(file)
@@ -210,9 +196,8 @@ def running_from(folder):
 
 def second_run():
     """One run at a time per checkpoint folder."""
-    folder, other = e2e.fresh("round"), e2e.fresh("round")
+    folder = e2e.new_folder()
     run = running(folder)
-    os.mkdir(other)
     second = Run("nexmark-q5", job__events=10, checkpoint__interval="20ms",
                  checkpoint__dir=f"{folder}/chk")
     check("a second run: 69, names the first", second.code == 69 and
@@ -235,7 +220,8 @@ def used_output():
 
 def commit_fails():
     """T35: what was committed without a checkpoint is not written again, nor silently half there."""
-    run = Live("nexmark-q1", parallelism=2, job__events=60000, job__rate=30000, job__rebalance="true",
+    # Seconds are left to be in the way.
+    run = Live("nexmark-q1", parallelism=2, job__events=60000, job__rate=10000, job__rebalance="true",
                memory__state="64MiB", restart__strategy="fixed-delay", restart__delay="1ms")
     e2e.wait_until(lambda: len(glob.glob(f"{run.output}/.part-*")) == 2, 60)
     e2e.write(f"{run.output}/part-result-1-0", b"in the way")
@@ -251,8 +237,7 @@ def commit_fails():
 
 def restore_after_finish():
     """R11: after FINISHED the final checkpoint is restored, committed again, and that is the end."""
-    folder = e2e.fresh("round")
-    os.mkdir(folder)
+    folder = e2e.new_folder()
     kind = kill_loop.Kind("nexmark-q5", job__events=30000, job__event_rate=2000)
     kill_loop.Started(kind, folder).end("finishes", folder)
     same_lines("finishes", e2e.lines_of(f"{folder}/out"), kind.lines)

@@ -5,14 +5,13 @@ test_hook.py WEIR
 """
 
 import glob
-import json
 import os
 import subprocess
 
 import e2e
 from e2e import Run, check, finished
 
-SETS = {"job__output": "null", "job__events": 60000, "job__event_rate": 2000, "job__rate": 60000,
+SETS = {"job__output": "null", "job__events": 60000, "job__event_rate": 2000, "job__rate": 20000,
         "parallelism": 2, "memory__state": "64MiB", "checkpoint__interval": "30ms"}
 
 
@@ -31,13 +30,12 @@ def hook(folder, snapshot="echo at-$WEIR_CHECKPOINT"):
 
 
 def stored():
-    folder = e2e.fresh("hook")
-    os.mkdir(folder)
+    folder = e2e.new_folder("hook")
     sets = {**SETS, "checkpoint__dir": f"{folder}/chk"}
     run = Run("nexmark-q0", **sets, checkpoint__hook=hook(folder))
     finished("with a hook", run)
     check("with a hook: reset at the start", log_of(folder) == ["reset nexmark-q0 0 "], log_of(folder))
-    newest = max(int(path.split("chk-")[-1]) for path in glob.glob(f"{folder}/chk/*/chk-*"))
+    newest = e2e.newest(f"{folder}/chk")
     run = Run("nexmark-q0", **sets, checkpoint__hook=hook(folder), restore__from="latest")
     finished("restored with the hook", run)
     check("restored with the hook: its state", log_of(folder)[-1] ==
@@ -51,8 +49,7 @@ def stored():
 
 
 def failing():
-    folder = e2e.fresh("hook")
-    os.mkdir(folder)
+    folder = e2e.new_folder("hook")
     sets = {**SETS, "checkpoint__dir": f"{folder}/chk"}
     # The second checkpoint of all fails, and no other.
     run = Run("nexmark-q0", **sets, checkpoint__hook=hook(folder, "test $WEIR_CHECKPOINT != 2"))
@@ -70,7 +67,11 @@ def failing():
                                             "sleep 1000"))
     finished("a hook that hangs", run)
     expired = [e for e in run.report["checkpoints"]["list"] if e["reason"] == "CHECKPOINT_EXPIRED"]
-    check("a hook that hangs: its checkpoints expire", len(expired) == 3, run.report["checkpoints"])
+    # Where the machine stood still, others may expire as well.
+    check("a hook that hangs: its checkpoints expire", len(expired) >= 3 and
+          expired[:3] == run.report["checkpoints"]["list"][:3], run.report["checkpoints"])
+    check("a hook that hangs: others complete", run.report["checkpoints"]["completed"] > 0,
+          run.report["checkpoints"])
     with open(pids, encoding="ascii") as file:
         left = [pid for pid in file.read().split() if e2e.alive(pid)]
     check("a hook that hangs: nothing is left of it", left == [], left)
@@ -82,8 +83,7 @@ def failing():
 
 
 def command(live, *args):
-    done = subprocess.run([e2e.WEIR, args[0], f"nexmark-q0@{live.pid}", *args[1:]], text=True,
-                          capture_output=True, timeout=60 * e2e.PATIENCE, check=False)
+    done = e2e.weir(args[0], f"nexmark-q0@{live.pid}", *args[1:])
     return done.returncode, done.stdout, done.stderr
 
 
@@ -100,16 +100,13 @@ def stop(live):
 
 def savepoints():
     """They hold its state too, also where there are no checkpoints, and say why they fail."""
-    folder = e2e.fresh("hook")
-    os.mkdir(folder)
+    folder = e2e.new_folder("hook")
     sets = {**SETS, "checkpoint__interval": "0", "job__events": 100000000}
     live = start(sets, checkpoint__hook=hook(folder, f"test ! -e {folder}/no && echo there"))
     e2e.wait_until(lambda: command(live, "savepoint", "--native", folder)[0] == 0, 20)
     path = next(iter(glob.glob(f"{folder}/savepoint-*")), "")
-    done = subprocess.run([e2e.WEIR, "checkpoint", "inspect", path], text=True, check=False,
-                          capture_output=True)
-    check("a savepoint holds it", done.returncode == 0 and
-          json.loads(done.stdout)["hooks"] == [{"name": "names", "bytes": 6}], done.stderr)
+    check("a savepoint holds it",
+          e2e.inspect(path).get("hooks") == [{"name": "names", "bytes": 6}], e2e.inspect(path))
     e2e.write(f"{folder}/no", b"")
     code, _, err = command(live, "savepoint", "--native", folder)
     check("a savepoint whose hook fails: said why", code != 0 and
@@ -119,8 +116,7 @@ def savepoints():
 
 def killed():
     """A worker that is killed takes its command along: its successor never meets it."""
-    folder = e2e.fresh("hook")
-    os.mkdir(folder)
+    folder = e2e.new_folder("hook")
     pids = f"{folder}/pids"
     hangs = f"echo $$ >> {pids}; exec sleep 1000"
     live = start({**SETS, "job__events": 100000000, "checkpoint__dir": f"{folder}/chk"},

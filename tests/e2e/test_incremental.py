@@ -4,14 +4,12 @@
 test_incremental.py WEIR
 """
 
-import glob
 import os
 import signal
-import subprocess
 
 import e2e
-from e2e import Run, check, finished, same_lines
-from live import Live, inspect
+from e2e import Run, check, finished, inspect, number_of, same_lines, whole
+from live import Live, sources_sent
 
 SMALL = {"memory__state": "64MiB", "memory__hugepages": "off"}
 MANY, REPEATED, FILES = 30000, 400000, 2
@@ -36,13 +34,7 @@ def expected():
 
 
 def stored(on):
-    """Paths of complete checkpoints, ascending."""
-    found = glob.glob(f"{on['checkpoint__dir']}/*/chk-*/manifest")
-    return sorted((os.path.dirname(path) for path in found), key=number_of)
-
-
-def number_of(path):
-    return int(path.rsplit("-", 1)[1])
+    return e2e.checkpoints(on["checkpoint__dir"])
 
 
 def files(path):
@@ -54,24 +46,17 @@ def of_others(path):
     return {name for name in files(path) if int(name.split("-")[1]) != number_of(path)}
 
 
-def verified(what, path):
-    done = subprocess.run([e2e.WEIR, "checkpoint", "verify", path], capture_output=True, text=True,
-                          check=False)
-    check(f"{what}: {path} is whole", done.returncode == 0, done.stderr)
-
-
 def died(source, parallelism):
     """What a run leaves that was killed when it changed only a few pages any more."""
     on = {"checkpoint__interval": "30ms", "checkpoint__dir": e2e.fresh("chk"),
           "checkpoint__retained": 4}
     run = Live("wordcount", parallelism=parallelism, job__input=source, job__rate=40000, **SMALL,
                **on)
-    e2e.wait_until(lambda: run.process.poll() is not None or
+    e2e.wait_until(lambda: run.over() or
                    (len(stored(on)) == 4 and of_others(stored(on)[-1]) and
-                    inspect(stored(on)[-1])["operators"][0]["subtasks"][0]["rows_out"] > MANY), 60)
+                    sources_sent(stored(on)[-1]) > FILES * MANY), 60)
     worker = e2e.children(run.process.pid)
-    alive = run.process.poll() is None
-    check("it is still under way", alive)
+    check("it is still under way", not run.over())
     for pid in [run.process.pid, *worker]:
         e2e.kill(pid)
     run.process.communicate()
@@ -89,13 +74,13 @@ def rescale(source, want):
     for before, after in ((2, (1, 2, 3, 5)), (3, (2,))):
         newest = stored(died(source, before))[-1]
         check(f"at {before}: the newest names files of others", of_others(newest), files(newest))
-        verified(f"at {before}", newest)
+        whole(f"at {before}", newest)
         for parallelism in after:
             what = f"written at {before}, restored at {parallelism}"
             run = restored(source, newest, parallelism)
             finished(what, run)
             same_lines(what, run.lines(), want, run.story())
-        verified(f"at {before}, restored", newest)
+        whole(f"at {before}, restored", newest)
 
 
 def claim(source, want):
@@ -117,7 +102,7 @@ def claim(source, want):
         left = {name for name in os.listdir(data) if name in alone}
         check(f"{where}: what only it named is gone", not left, left)
         for path in others:
-            verified(f"{where}, not claimed", path)
+            whole(f"{where}, not claimed", path)
         again = restored(source, others[-1], 3)
         finished(f"{where}: from one that was not claimed", again)
         same_lines(f"{where}: from one that was not claimed", again.lines(), want, again.story())
@@ -133,7 +118,7 @@ def not_claimed(source, want):
                    checkpoint__dir=e2e.fresh("chk"), restore__claim="true")
     finished("beside a damaged one", run)
     same_lines("beside a damaged one", run.lines(), want, run.story())
-    verified("beside a damaged one, not claimed", paths[-1])
+    whole("beside a damaged one, not claimed", paths[-1])
     check("it says that it is not claimed", "restore.claim" in run.err and paths[0] in run.err,
           run.story())
 

@@ -12,8 +12,7 @@ import sys
 
 import e2e
 import inflight_loop as loop
-from e2e import Run, check
-from live import inspect
+from e2e import Run, check, inspect
 
 PLUGIN = os.path.abspath(sys.argv[2])
 # Every shape, every step, both modes: not every pair.
@@ -25,7 +24,7 @@ PAIRS = (("rebalance", (1, 2), True), ("hash", (2, 4), True), ("union", (4, 3), 
 
 def dead_run(parallelism, **more):
     """A run of the hash graph that died with frames in flight; its folder."""
-    folder = loop.new_folder()
+    folder = e2e.new_folder()
     run = loop.Started(loop.Shape(PLUGIN, "hash", 48000), folder, parallelism=parallelism,
                        checkpoint__interval="10ms", job__sink_rate=4000, **loop.UNALIGNED, **more)
     check("makes checkpoints", e2e.wait_until(lambda: loop.newest(folder) >= 2, 30),
@@ -65,8 +64,7 @@ def refused():
 def ignored():
     folder = dead_run(2)
     newest = loop.newest(folder)
-    chk = f"{folder}/chk/{os.listdir(f'{folder}/chk')[0]}/chk-{newest}"
-    run = again(folder, chk, restore__ignore_in_flight="true", parallelism=3)
+    run = again(folder, e2e.checkpoints(f"{folder}/chk")[-1], restore__ignore_in_flight="true", parallelism=3)
     check("ignore-in-flight: ends", run.code == 0, run.story())
     check("ignore-in-flight: says how many",
           f"frames in flight of checkpoint {newest} are dropped" in run.err, run.story())
@@ -91,7 +89,7 @@ def key_groups():
           run.report and run.report["restored"]["frames_in_flight"] > 0, run.story())
     e2e.same_lines("with the key groups of the checkpoint", run.lines(),
                    loop.lines_of_shape("hash", 48000), run.story())
-    chk = glob.glob(f"{folder}/chk/*/chk-{loop.newest(folder)}")[0]
+    chk = e2e.checkpoints(f"{folder}/chk")[-1]
     check("they stay", inspect(chk).get("max_parallelism") == 4, inspect(chk))
 
 

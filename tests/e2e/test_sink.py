@@ -59,9 +59,7 @@ class Ledger(e2e.Run):
         on = any(a.startswith("checkpoint.interval=") and a != "checkpoint.interval=0"
                  for a in self.args)
         job = "ledger" if on else f"ledger@{self.process.pid}"
-        return subprocess.run([e2e.WEIR, args[0], job, *args[1:], *(more if on else [])],
-                              capture_output=True, text=True, timeout=60 * e2e.PATIENCE,
-                              check=False, cwd=e2e.scratch)
+        return e2e.weir(args[0], job, *args[1:], *(more if on else []))
 
     def calls(self):
         return calls_of(self.folder)
@@ -185,7 +183,7 @@ def complete(what, run, once=True):
 # ---- order ----
 
 def ends():
-    run = Ledger(checkpoint__interval="20ms", job__rate=40000)
+    run = Ledger(checkpoint__interval="20ms", job__rate=10000)
     finished("with checkpoints", run)
     complete("with checkpoints", run)
     done = {e["id"] for e in run.report["checkpoints"]["list"] if e["status"] == "completed"}
@@ -208,7 +206,7 @@ def ends():
 def aborts():
     for mode, sets in MODES.items():
         what = f"abort, {mode}"
-        run = Ledger(env={"LEDGER_STALL": "2"}, checkpoint__interval="50ms", job__rate=40000,
+        run = Ledger(env={"LEDGER_STALL": "2"}, checkpoint__interval="50ms", job__rate=16000,
                      checkpoint__timeout="250ms", checkpoint__tolerable_failures=100, **sets)
         finished(what, run)
         complete(what, run)
@@ -226,7 +224,7 @@ def aborts():
 def stops():
     for kind, on in (("--savepoint", "20ms"), ("--drain", "20ms"), ("--savepoint", "0")):
         what = f"stop {kind}, interval {on}"
-        run = Ledger(wait=False, checkpoint__interval=on, job__rate=20000,
+        run = Ledger(wait=False, checkpoint__interval=on, job__rate=5000,
                      savepoint__dir=e2e.fresh("sp"))
         wait_until(lambda: os.path.exists(f"{run.folder}/calls") and
                    any(c.call == "begin" for c in run.calls()), 30)
@@ -257,12 +255,22 @@ def stops():
 
 # ---- killed ----
 
+def that_died(**more):
+    """A run that LEDGER_DIE met. Where the machine stood still, a run may be over before the call
+    in which it should die: then another one."""
+    for _ in range(5):
+        run = Ledger(**more)
+        if os.path.exists(f"{run.folder}/died"):
+            break
+    return run
+
+
 def killed():
     for mode, sets in MODES.items():
         for die in ("precommit:3:before", "precommit:3:after", "commit:3:before", "commit:3:after"):
             what = f"killed in {die}, {mode}"
-            run = Ledger(env={"LEDGER_DIE": die}, checkpoint__interval="50ms", job__rate=80000,
-                         restart__initial_backoff="1ms", **sets)
+            run = that_died(env={"LEDGER_DIE": die}, checkpoint__interval="50ms", job__rate=80000,
+                            restart__initial_backoff="1ms", **sets)
             finished(what, run)
             check(f"{what}: it was", run.report["attempts"] == 2 and
                   os.path.exists(f"{run.folder}/died"), run.story())
@@ -290,14 +298,14 @@ def stuck():
         what = f"a snapshot that sleeps {seconds} s"
         start = time.monotonic()
         run = Ledger(env={"LEDGER_SLEEP": f"2:{seconds}"}, checkpoint__interval="50ms",
-                     job__rate=80000, restart__strategy="none", checkpoint__sync_timeout="300ms")
+                     job__rate=20000, restart__strategy="none", checkpoint__sync_timeout="300ms")
         if how is None:
             finished(what, run)
             continue
         check(f"{what}: 70, not after its sleep", run.code == 70 and
               time.monotonic() - start < seconds, run.story())
         check(f"{what}: named", re.search(
-            rf"task 'ledger' subtask 0: the synchronous part of checkpoint 2 {how} 0\.\d+ s, more "
+            rf"task 'ledger' subtask 0: the synchronous part of checkpoint 2 {how} \d+\.\d+ s, more "
             r"than checkpoint.sync-timeout \(0.300 s\)", run.err), run.story())
         check(f"{what}: a report is there", run.report and run.report["state"] == "FAILED")
 
@@ -307,8 +315,8 @@ def killed_and_rescaled():
     for after in (1, 2):
         what = f"killed at 3, restored at {after}"
         sets = {"checkpoint__interval": "50ms", "job__rate": 80000}
-        run = Ledger(env={"LEDGER_DIE": "commit:3:before"}, parallelism=3,
-                     restart__strategy="none", **sets)
+        run = that_died(env={"LEDGER_DIE": "commit:3:before"}, parallelism=3,
+                        restart__strategy="none", **sets)
         check(f"{what}: it was", run.code == 70, run.story())
         again = Ledger(folder=run.folder, parallelism=after, restore__from="latest", **sets)
         finished(what, again)
@@ -321,7 +329,7 @@ def files():
     for mode, sets in MODES.items():
         what = f"files, {mode}"
         out, chk = e2e.fresh("out"), e2e.fresh("chk")
-        sets = {"job__events": 120000, "job__rate": 60000, "job__rebalance": "true",
+        sets = {"job__events": 120000, "job__rate": 30000, "job__rebalance": "true",
                 "parallelism": 2, "memory__state": "64MiB", "checkpoint__interval": "30ms",
                 "checkpoint__dir": chk, "restart__initial_backoff": "1ms", **sets}
         report = e2e.fresh("report")

@@ -5,20 +5,21 @@ test_space.py WEIR
 """
 
 import contextlib
-import glob
 import os
 import subprocess
-import time
 
 import e2e
 import kill_loop
-from e2e import Run, check, finished, same_lines
+from e2e import Run, check, same_lines
+
+
+# Seconds of work are left when the disk is full.
+SLOWLY = 15000
 
 
 @contextlib.contextmanager
 def tmpfs(size):
-    folder = e2e.fresh("small")
-    os.mkdir(folder)
+    folder = e2e.new_folder("small")
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
     try:
         yield folder
@@ -66,19 +67,13 @@ def too_small(kind):
 def full_later(kind, what, place):
     """The disk fills up in the middle; when there is room again, the job goes on where it was."""
     with tmpfs("64m") as folder:
-        mine = e2e.fresh("round")
-        os.mkdir(mine)
+        mine = e2e.new_folder()
         more = {place: f"{folder}/it", "restart__attempts": 2}
-        run = kill_loop.Started(kind, mine, **more)
+        run = kill_loop.Started(kind, mine, **more, job__rate=SLOWLY)
         chk = f"{folder}/it" if place == "checkpoint__dir" else f"{mine}/chk"
-        e2e.wait_until(lambda: glob.glob(f"{chk}/*/chk-*/manifest"), 10)
-        time.sleep(0.1)
+        e2e.wait_until(lambda: e2e.newest(chk), 10)
         fill(folder)
-        run.process.wait(60 * e2e.PATIENCE)
-        done = Run.__new__(Run)
-        done.args, done.report_path = run.args, run.report
-        done.finish(run.process.returncode, b"", kill_loop.tail(mine).encode())
-        failed(what, done)
+        failed(what, run.ended(mine))
         os.unlink(f"{folder}/ballast")
         run = kill_loop.Started(kind, mine, restore__from="latest", **more)
         report = run.end(what, mine)
@@ -91,13 +86,12 @@ def full_later(kind, what, place):
 def borne(kind):
     """checkpoint.tolerable-failures: a full disk costs checkpoints, not the job."""
     with tmpfs("64m") as folder:
-        mine = e2e.fresh("round")
-        os.mkdir(mine)
-        run = kill_loop.Started(kind, mine, checkpoint__dir=f"{folder}/it",
+        mine = e2e.new_folder()
+        run = kill_loop.Started(kind, mine, checkpoint__dir=f"{folder}/it", job__rate=SLOWLY,
                                 checkpoint__tolerable_failures=1000000)
-        time.sleep(0.7 * e2e.PATIENCE)
+        e2e.wait_until(lambda: e2e.newest(f"{folder}/it"), 10)
         fill(folder)
-        time.sleep(0.5 * e2e.PATIENCE)
+        e2e.wait_until(lambda: "failed: " in kill_loop.tail(mine) or run.over(), 10)
         check("failures are borne: the job goes on", not run.over(), kill_loop.tail(mine))
         os.unlink(f"{folder}/ballast")
         report = run.end("failures are borne", mine)

@@ -12,17 +12,14 @@ test_statistics.py WEIR
   a restart  a new run that restores the latest one goes on with higher ids
 """
 
-import glob
 import json
-import os
 import signal
-import subprocess
 
 import e2e
 import kill_loop
-from e2e import check
+from e2e import PHASES, check
+from kill_loop import newest
 
-PHASES = ("prepare_ms", "start_delay_ms", "alignment_ms", "sync_ms", "async_ms", "finalize_ms")
 FIELDS = {"id", "kind", "status", "reason", "trigger_ms", "duration_ms", "bytes", "full_bytes",
           "mode", "frames_in_flight", "persisted_bytes", *PHASES}
 
@@ -47,17 +44,9 @@ def check_list(what, report):
 
 def check_phases(what, report):
     for e in completed(report):
-        whole = sum(e[p] for p in PHASES)
-        check(f"{what}: phases of {e['id']} sum to the whole",
-              abs(whole - e["duration_ms"]) <= 0.05 * e["duration_ms"], e)
-        check(f"{what}: no phase of {e['id']} is negative", min(e[p] for p in PHASES) >= 0, e)
+        e2e.phases_sum(what, e)
         check(f"{what}: {e['id']} is unaligned if and only if it has frames in flight",
               (e["mode"] == "unaligned") == (e["frames_in_flight"] > 0), e)
-
-
-def newest(folder):
-    return max((int(path.split("chk-")[-1].split("/")[0])
-                for path in glob.glob(f"{folder}/chk/*/chk-*/manifest")), default=0)
 
 
 def go_on(folder):
@@ -69,11 +58,7 @@ def go_on(folder):
 def stop(run, folder):
     """Cancelled, as it stands: its report."""
     e2e.kill(run.process.pid, signal.SIGTERM)
-    run.process.wait(60 * e2e.PATIENCE)
-    done = kill_loop.Run.__new__(kill_loop.Run)
-    done.args, done.report_path = run.args, run.report
-    done.finish(run.process.returncode, b"", kill_loop.tail(folder).encode())
-    return done
+    return run.ended(folder)
 
 
 class Endless:
@@ -86,8 +71,7 @@ class Endless:
 
 def phases(kind):
     what = f"{kind.name} phases"
-    folder = e2e.fresh("round")
-    os.mkdir(folder)
+    folder = e2e.new_folder()
     run = kill_loop.Started(kind, folder)
     e2e.wait_until(lambda: newest(folder) > 55 or run.over(), 60)
     done = stop(run, folder)
@@ -104,8 +88,7 @@ PARTS = ("start_delay_ms", "alignment_ms", "sync_ms", "async_ms", "processed_byt
 
 
 def history_of(folder):
-    done = subprocess.run([e2e.WEIR, "checkpoint", "history", f"{folder}/chk", "--json"], text=True,
-                          capture_output=True, check=False)
+    done = e2e.weir("checkpoint", "history", f"{folder}/chk", "--json")
     check("history: exit code 0", done.returncode == 0, done.stderr)
     return json.loads(done.stdout or "[]")
 
@@ -135,8 +118,7 @@ def history():
     what = "history"
     kind = Endless("nexmark-q0", job__rebalance="true", checkpoint__unaligned="true",
                    job__sink_rate=60000)
-    folder = e2e.fresh("round")
-    os.mkdir(folder)
+    folder = e2e.new_folder()
     run = kill_loop.Started(kind, folder)
     e2e.wait_until(lambda: newest(folder) > 14 or run.over(), 60)
     first = stop(run, folder)
@@ -172,8 +154,7 @@ def history():
 
 
 def restart(kind):
-    folder = e2e.fresh("round")
-    os.mkdir(folder)
+    folder = e2e.new_folder()
     run = kill_loop.Started(kind, folder)
     for _ in range(3):
         go_on(folder)

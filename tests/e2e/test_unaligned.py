@@ -5,7 +5,6 @@ test_unaligned.py WEIR
 """
 
 import glob
-import subprocess
 
 import e2e
 import kill_loop
@@ -23,17 +22,12 @@ def middle(values):
     return sorted(values)[len(values) // 2]
 
 
-def weir(*args):
-    return subprocess.run([e2e.WEIR, *args], capture_output=True, text=True, check=False, timeout=60)
-
-
 def verify_all(what, folder):
     """weir checkpoint verify, and the cut of every channel as inspect prints it."""
     paths = glob.glob(f"{folder}/nexmark-q0/chk-*")
     check(f"{what}: some are kept", len(paths) > 1, paths)
     for path in paths:
-        done = weir("checkpoint", "verify", path)
-        check(f"{what}: {path} is whole", done.returncode == 0, done.stdout + done.stderr)
+        e2e.whole(what, path)
 
 
 def one_mode(what, plain, **sets):
@@ -76,13 +70,13 @@ if aligned and unaligned and timeout:
           middle(overtakes) * 10 < middle(waits), (middle(overtakes), middle(waits)))
 
 # T25: forward edges stay aligned, and do not change the edge behind them.
-plan = weir("plan", "nexmark-q0", "--set", "parallelism=2", "--set", "job.rebalance=true",
+plan = e2e.weir("plan", "nexmark-q0", "--set", "parallelism=2", "--set", "job.rebalance=true",
             "--set", "checkpoint.interval=1s", "--set", "checkpoint.unaligned=true")
 check("weir plan shows the mode of the edge", "rebalance, ring, unaligned" in plan.stdout, plan.stdout)
 
 # C8, with the place.
 for wrong in ("checkpoint.mode=at-least-once", "checkpoint.max-concurrent=2"):
-    done = weir("check", "nexmark-q0", "--set", "checkpoint.unaligned=true", "--set", wrong)
+    done = e2e.weir("check", "nexmark-q0", "--set", "checkpoint.unaligned=true", "--set", wrong)
     check(f"unaligned with {wrong} is refused (78)",
           done.returncode == 78 and "checkpoint.unaligned=true:1:" in done.stderr, done.stderr)
 
