@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/state/backend.h"
+
+#define REASONS_MAX ((uint32_t)WEIR_ARRAY_CNT(((struct weir_read *)NULL)->dropped))
+
 struct weir_job *
 weir_job_create(void)
 {
@@ -171,6 +175,11 @@ weir_source(struct weir_job *job, const char *id, const struct weir_connector *c
 		return stream_new(job, UINT32_MAX);
 	v->connector = connector;
 	v->out_type = connector->type;
+	if (connector->type == NULL)
+		weir_job_mistake(job, "source '%s': its connector has no type of rows", id);
+	if (connector->reason_cnt > REASONS_MAX)
+		weir_job_mistake(job, "source '%s': more than %u reasons to drop rows", id,
+				 REASONS_MAX);
 	check_type(job, id, connector->type);
 	return stream_new(job, (uint32_t)(v - job->vertex));
 }
@@ -182,10 +191,20 @@ check_states(struct weir_job *job, const char *id, const struct weir_operator *o
 	if (op->state_cnt > WEIR_STATES_MAX)
 		weir_job_mistake(job, "operator '%s': more than %u states", id, WEIR_STATES_MAX);
 	for (uint32_t i = 0; job->error.code == WEIR_OK && i < op->state_cnt; i++) {
-		const char *name = op->states[i].name;
+		const struct weir_state_decl *d = &op->states[i];
+		const char *name = d->name;
 
 		if (name == NULL || name[0] == '\0')
 			weir_job_mistake(job, "operator '%s' state %u: it has no name", id, i);
+		else if (d->value_bytes == 0 || d->value_bytes > WEIR_VALUE_MAX)
+			weir_job_mistake(job,
+					 "operator '%s' state '%s': values of %u bytes, there may "
+					 "be 1 to %u",
+					 id, name, d->value_bytes, WEIR_VALUE_MAX);
+		else if (d->key_bytes > WEIR_KEY_FIXED_MAX)
+			weir_job_mistake(job,
+					 "operator '%s' state '%s': keys of %u bytes, at most %u",
+					 id, name, d->key_bytes, WEIR_KEY_FIXED_MAX);
 		for (uint32_t k = 0; job->error.code == WEIR_OK && k < i; k++)
 			if (strcmp(op->states[k].name, name) == 0)
 				weir_job_mistake(job,
@@ -255,7 +274,8 @@ weir_job_add(struct weir_stream *in, const char *id, const struct weir_operator 
 	*vertex = v;
 	if (v == NULL)
 		return stream_new(job, UINT32_MAX);
-	WEIR_ASSERT(op->process != NULL);
+	if (op->process == NULL)
+		weir_job_mistake(job, "operator '%s': it needs process", id);
 	v->op = *op;
 	check_type(job, id, op->out);
 	check_states(job, id, op);

@@ -97,6 +97,26 @@ Test(job, a_source_whose_rows_are_too_wide)
 	is_mistaken(source(&wide), "'source': rows of 17 columns, there may be 1 to 16");
 }
 
+Test(job, a_source_without_rows)
+{
+	is_mistaken(source(NULL), "source 'source': its connector has no type of rows");
+}
+
+Test(job, a_source_with_too_many_reasons)
+{
+	static const struct weir_connector c = { .name = "none", .type = &twelve, .reason_cnt = 9 };
+
+	is_mistaken(weir_source(job, "picky", &c), "source 'picky': more than 8 reasons");
+}
+
+Test(job, an_operator_that_does_nothing)
+{
+	const struct weir_operator op = { .name = "idle" };
+
+	is_mistaken(weir_process(source(&twelve), "idle", &op),
+		    "operator 'idle': it needs process");
+}
+
 Test(job, an_operator_whose_rows_are_too_wide)
 {
 	const struct weir_operator op = { .name = "widen", .out = &wide, .process = process };
@@ -116,7 +136,7 @@ states_are_mistaken(const struct weir_state_decl *states, uint32_t cnt, const ch
 
 Test(job, too_many_states)
 {
-	static const struct weir_state_decl five[WEIR_STATES_MAX + 1] = {
+	static const struct weir_state_decl five[] = {
 		{ .name = "a" }, { .name = "b" }, { .name = "c" }, { .name = "d" }, { .name = "e" }
 	};
 
@@ -136,6 +156,23 @@ Test(job, a_state_without_a_name)
 	static const struct weir_state_decl one = { .value_bytes = 8 };
 
 	states_are_mistaken(&one, 1, "operator 'keep' state 0: it has no name");
+}
+
+Test(job, states_of_lengths_that_there_are_not)
+{
+	static const struct weir_state_decl none = { .name = "a" };
+	static const struct weir_state_decl large = { .name = "b", .value_bytes = 1025 };
+	static const struct weir_state_decl keys = { .name = "c",
+						     .value_bytes = 8,
+						     .key_bytes = 257 };
+
+	states_are_mistaken(&none, 1, "state 'a': values of 0 bytes, there may be 1 to 1024");
+	teardown();
+	setup();
+	states_are_mistaken(&large, 1, "state 'b': values of 1025 bytes, there may be 1 to 1024");
+	teardown();
+	setup();
+	states_are_mistaken(&keys, 1, "state 'c': keys of 257 bytes, at most 256");
 }
 
 Test(job, too_many_edges)
