@@ -117,6 +117,8 @@ weir_master_ack_new(const struct weir_master *m, uint32_t task)
 		if (m->cfg.enumerators[e].op == head)
 			splits = m->cfg.enumerators[e].list.cnt;
 	a->finished = calloc(splits + 1, sizeof(*a->finished));
+	a->current =
+		calloc((t->readers != NULL ? t->readers->reader_cnt : 0) + 1u, sizeof(*a->current));
 	a->processed = calloc(t->channel_cnt + 1, sizeof(*a->processed));
 	a->channel_watermark_ns = calloc(t->channel_cnt + 1, sizeof(int64_t));
 	a->channel_idle = calloc(t->channel_cnt + 1, sizeof(bool));
@@ -124,6 +126,7 @@ weir_master_ack_new(const struct weir_master *m, uint32_t task)
 	a->frames = calloc(weir_task_capture_max(t) + 1, sizeof(*a->frames));
 	WEIR_ASSERT(a->frames != NULL);
 	WEIR_ASSERT(a->finished != NULL);
+	WEIR_ASSERT(a->current != NULL);
 	WEIR_ASSERT(a->processed != NULL);
 	WEIR_ASSERT(a->channel_watermark_ns != NULL);
 	WEIR_ASSERT(a->channel_idle != NULL);
@@ -137,6 +140,7 @@ weir_master_ack_free(struct weir_task_ack *a)
 	if (a == NULL)
 		return;
 	free(a->finished);
+	free(a->current);
 	free(a->processed);
 	free(a->channel_watermark_ns);
 	free(a->channel_idle);
@@ -150,6 +154,7 @@ copy_ack(struct weir_task_ack *to, const struct weir_task_ack *from, uint32_t ch
 	 uint32_t ports)
 {
 	uint32_t *finished = to->finished;
+	struct weir_ack_split *current = to->current;
 	uint64_t *processed = to->processed;
 	int64_t *wm = to->channel_watermark_ns;
 	bool *idle = to->channel_idle;
@@ -158,6 +163,7 @@ copy_ack(struct weir_task_ack *to, const struct weir_task_ack *from, uint32_t ch
 
 	memcpy(to, from, sizeof(*to));
 	to->finished = finished;
+	to->current = current;
 	to->processed = processed;
 	to->channel_watermark_ns = wm;
 	to->channel_idle = idle;
@@ -166,6 +172,7 @@ copy_ack(struct weir_task_ack *to, const struct weir_task_ack *from, uint32_t ch
 	if (from->frame_cnt > 0)
 		memcpy(frames, from->frames, from->frame_cnt * sizeof(*frames));
 	memcpy(finished, from->finished, from->finished_cnt * sizeof(*finished));
+	memcpy(current, from->current, from->current_cnt * sizeof(*current));
 	memcpy(processed, from->processed, channels * sizeof(*processed));
 	memcpy(wm, from->channel_watermark_ns, channels * sizeof(*wm));
 	memcpy(idle, from->channel_idle, channels * sizeof(*idle));

@@ -94,11 +94,16 @@ put_splits(struct weir_runtime *rt, uint32_t op, uint32_t first_subtask, bool sa
 		const uint32_t to = same ? first_subtask : cur->split_idx % p;
 		struct weir_readers *r = weir_runtime_task(rt, op, to)->readers;
 
-		if (cur->position.len != sizeof(given.position) || r->active == WEIR_READERS_MAX)
+		if (cur->position.len != sizeof(given.position))
 			return weir_fail(err, WEIR_ERR_DATA,
 					 "source '%s': split %u cannot be continued",
 					 rt->cfg.plan->op[op].id, cur->split_idx);
 		memcpy(&given.position, cur->position.bytes, sizeof(given.position));
+		/* R3: fewer subtasks have more splits each. */
+		if (r->active == r->reader_cnt) {
+			weir_readers_grow(r);
+			weir_runtime_ack_splits(rt, weir_runtime_task(rt, op, to));
+		}
 		weir_readers_give(r, &given);
 	}
 	return 0;

@@ -359,6 +359,15 @@ make_outputs(struct weir_runtime *rt, struct weir_task *t)
 				make_emitter(rt, t, &plan->edge[e], e, t->ctx[k]);
 }
 
+void
+weir_runtime_ack_splits(struct weir_runtime *rt, struct weir_task *t)
+{
+	const size_t cnt = t->readers != NULL ? t->readers->reader_cnt : 0;
+
+	for (uint32_t a = 0; a < WEIR_TASK_ACKS; a++)
+		t->acks[a].current = weir_runtime_take(rt, (cnt + 1) * sizeof(*t->acks[a].current));
+}
+
 static void
 make_acks(struct weir_runtime *rt, struct weir_task *t)
 {
@@ -374,6 +383,7 @@ make_acks(struct weir_runtime *rt, struct weir_task *t)
 		t->acks[a].channel_idle = weir_runtime_take(rt, t->channel_cnt + 1);
 		t->acks[a].produced = weir_runtime_take(rt, (t->port_cnt + 1) * sizeof(uint64_t));
 	}
+	weir_runtime_ack_splits(rt, t);
 }
 
 static int

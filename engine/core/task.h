@@ -108,7 +108,7 @@ struct weir_task_ack {
 	uint64_t source_rows, source_bytes;
 	uint32_t *finished; /* splits; room for all */
 	uint32_t finished_cnt;
-	struct weir_ack_split current[WEIR_READERS_MAX];
+	struct weir_ack_split *current; /* under way; room for one per reader */
 	uint32_t current_cnt;
 	struct weir_transaction pending[WEIR_TRANSACTIONS_MAX]; /* of the sink */
 	uint32_t pending_cnt;

@@ -86,7 +86,7 @@ note_splits(struct weir_task *t, struct weir_task_ack *a)
 	a->source_bytes = weir_count_get(&r->bytes);
 	a->finished_cnt = r->finished_cnt;
 	memcpy(a->finished, r->finished, r->finished_cnt * sizeof(a->finished[0]));
-	for (uint32_t i = 0; i < WEIR_READERS_MAX; i++) {
+	for (uint32_t i = 0; i < r->reader_cnt; i++) {
 		struct weir_ack_split *s = &a->current[a->current_cnt];
 
 		if (!r->reader[i].used)

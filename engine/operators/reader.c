@@ -104,22 +104,31 @@ weir_reader_fail(struct weir_reader_ctx *ctx, int code, const char *fmt, ...)
 
 /* ---- readers ---- */
 
+void
+weir_readers_grow(struct weir_readers *r)
+{
+	const size_t bytes = weir_align_up(r->connector->reader_bytes + 1, WEIR_LINE);
+
+	r->reader = realloc(r->reader, (r->reader_cnt + 1u) * sizeof(*r->reader));
+	WEIR_ASSERT(r->reader != NULL);
+	r->reader[r->reader_cnt] =
+		(struct weir_reader){ .memory = aligned_alloc(WEIR_LINE, bytes) };
+	WEIR_ASSERT(r->reader[r->reader_cnt].memory != NULL);
+	r->reader_cnt++;
+}
+
 struct weir_readers *
 weir_readers_create(const struct weir_connector *connector, struct weir_operator_ctx *op,
 		    uint32_t split_cnt)
 {
-	const size_t bytes = weir_align_up(connector->reader_bytes + 1, WEIR_LINE);
 	struct weir_readers *r = calloc(1, sizeof(*r));
-	char *memory = aligned_alloc(WEIR_LINE, bytes * WEIR_READERS_MAX);
 
 	WEIR_ASSERT(r != NULL);
-	WEIR_ASSERT(memory != NULL);
 	r->connector = connector;
 	r->ctx.op = op;
 	r->hold_ns = WEIR_TIME_NONE;
 	r->watermark_ns = WEIR_TIME_NONE;
-	for (uint32_t i = 0; i < WEIR_READERS_MAX; i++)
-		r->reader[i].memory = memory + i * bytes;
+	weir_readers_grow(r);
 	r->finished = calloc(split_cnt + 1, sizeof(r->finished[0]));
 	WEIR_ASSERT(r->finished != NULL);
 	return r;
@@ -130,10 +139,12 @@ weir_readers_destroy(struct weir_readers *r)
 {
 	if (r == NULL)
 		return;
-	for (uint32_t i = 0; i < WEIR_READERS_MAX; i++)
+	for (uint32_t i = 0; i < r->reader_cnt; i++) {
 		if (r->reader[i].open && r->connector->close != NULL)
 			r->connector->close(r->reader[i].memory);
-	free(r->reader[0].memory);
+		free(r->reader[i].memory);
+	}
+	free(r->reader);
 	free(r->finished);
 	free(r);
 }
@@ -141,7 +152,7 @@ weir_readers_destroy(struct weir_readers *r)
 void
 weir_readers_give(struct weir_readers *r, const struct weir_split_given *given)
 {
-	for (uint32_t i = 0; i < WEIR_READERS_MAX; i++) {
+	for (uint32_t i = 0; i < r->reader_cnt; i++) {
 		struct weir_reader *s = &r->reader[i];
 
 		if (s->used)
@@ -162,7 +173,7 @@ weir_readers_watermark(struct weir_readers *r)
 {
 	int64_t min = r->no_more ? WEIR_TIME_END : r->hold_ns;
 
-	for (uint32_t i = 0; i < WEIR_READERS_MAX; i++)
+	for (uint32_t i = 0; i < r->reader_cnt; i++)
 		if (r->reader[i].used && r->reader[i].watermark_ns < min)
 			min = r->reader[i].watermark_ns;
 	/* The end of all input is announced by the end of data, not before. */
@@ -192,10 +203,10 @@ allowance(struct weir_readers *r, int64_t now_ns, uint32_t cap)
 static struct weir_reader *
 pick(struct weir_readers *r)
 {
-	for (uint32_t i = 0; i < WEIR_READERS_MAX; i++) {
+	for (uint32_t i = 0; i < r->reader_cnt; i++) {
 		struct weir_reader *s = &r->reader[r->next];
 
-		r->next = (r->next + 1) % WEIR_READERS_MAX;
+		r->next = r->next + 1 == r->reader_cnt ? 0 : r->next + 1;
 		if (s->used)
 			return s;
 	}

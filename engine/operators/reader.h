@@ -8,14 +8,14 @@
  * (engine/core/enumerator.h).
  *
  * Threads:   one core; the split list is read-only while the job runs.
- * Ownership: reader memory is taken at create, WEIR_READERS_MAX times the connector's.
+ * Ownership: takes the connector's memory for one reader at create, for more while a restore gives
+ *            more splits; while the job runs one is asked for when there is none.
  * Failure:   read returns the connector's code, text in the operator's context.
  */
 
 #include "engine/operators/ctx.h"
 #include "weir/connector.h"
 
-#define WEIR_READERS_MAX   8u
 #define WEIR_WARNING_BYTES 1024u /* a path and what is wrong with it */
 
 /* The list that enumerate makes; also what a checkpoint keeps of it. */
@@ -50,7 +50,8 @@ struct weir_reader_ctx {
 struct weir_readers {
 	const struct weir_connector *connector;
 	struct weir_reader_ctx ctx;
-	struct weir_reader reader[WEIR_READERS_MAX];
+	struct weir_reader *reader;
+	uint32_t reader_cnt; /* of them; active ones are used */
 	uint32_t active;
 	uint32_t next; /* round robin */
 	bool wanted;   /* a split has been asked for */
@@ -72,6 +73,9 @@ struct weir_readers {
 struct weir_readers *weir_readers_create(const struct weir_connector *connector,
 					 struct weir_operator_ctx *op, uint32_t split_cnt);
 void weir_readers_destroy(struct weir_readers *r);
+
+/* Set-up: room for one more split than there are now. */
+void weir_readers_grow(struct weir_readers *r);
 
 /* A split was handed to this subtask. There is room for it (asserted): only one is asked for at a
  * time. */

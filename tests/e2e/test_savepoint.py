@@ -12,7 +12,7 @@ import signal
 
 import e2e
 from e2e import Run, check, finished, same_lines
-from live import Live, chk, good, over, reference
+from live import Live, chk, good, inspect, over, reference
 
 SMALL = {"memory__state": "64MiB", "memory__hugepages": "off"}
 # Windows fire while it runs, the first after 8000 rows. When a command comes, there are seconds of
@@ -42,6 +42,27 @@ def suspend(want):
                     **{**Q5, "job__rate": 0})
         finished(f"{what}, moved, restored at {after}", again)
         same_lines(f"{what}, restored", again.lines(), want, again.story())
+
+
+def fewer(want):
+    """R3: one subtask goes on with the splits of twelve, and hands them on again."""
+    path, output = None, e2e.fresh("out")
+    for parallelism in (12, 1, 3):
+        what = f"twelve splits at parallelism {parallelism}"
+        restore = {"restore__from": path} if path else {}
+        run = Live("nexmark-q5", parallelism=parallelism, output=output, **Q5, **restore)
+        run.moving()
+        path = run.savepoint(what, "stop", "--savepoint", e2e.fresh("sp"))
+        over(what, run, 0, "SUSPENDED")
+        if path is None:
+            return
+        under_way = [len(s["current_splits"]) for o in inspect(path)["operators"]
+                     for s in o["subtasks"]]
+        check(f"{what}: all are under way", sum(under_way) == 12, under_way)
+    again = Run("nexmark-q5", output=output, parallelism=2, restore__from=path,
+                **{**Q5, "job__rate": 0})
+    finished("twelve splits, restored", again)
+    same_lines("twelve splits, restored", again.lines(), want, again.story())
 
 
 def drain():
@@ -164,6 +185,7 @@ def main():
     signal.alarm(int(540 * e2e.PATIENCE))
     want = reference("nexmark-q5", Q5)
     suspend(want)
+    fewer(want)
     drain()
     failures(want)
     cancel(want)
