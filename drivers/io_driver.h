@@ -5,7 +5,8 @@
  * What drivers/uring and drivers/posix have in common behind weir_io_open. Not for users of an io.
  */
 
-#include "drivers/io_open.h"
+#include "drivers/io_options.h"
+#include "engine/io.h"
 
 /* First member of both back ends' own struct. */
 struct weir_io_driver {

@@ -10,6 +10,7 @@
  */
 
 #include "drivers/io_driver.h"
+#include "engine/base/error.h"
 
 /*
  * opt.backend is not looked at. wake_fd >= 0: an eventfd of the caller's to write to instead of an

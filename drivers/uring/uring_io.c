@@ -312,7 +312,8 @@ uring_close(struct weir_io_driver *drv)
 
 	if (u->settled)
 		drain(u);
-	weir_io_close(u->helper);
+	if (u->helper != NULL)
+		weir_io_driver_of(u->helper)->close(weir_io_driver_of(u->helper));
 	io_uring_queue_exit(&u->ring);
 	uring_free(u);
 }

@@ -12,6 +12,7 @@
  */
 
 #include "drivers/io_driver.h"
+#include "engine/base/error.h"
 
 #define WEIR_URING_NOTE_BYTES 200
 
