@@ -27,9 +27,9 @@ restored_is(struct snap_rig *r, const struct weir_kstate_spec *spec, struct mode
 struct rounds {
 	uint64_t key_cnt;
 	int64_t ns_cnt;
-	uint32_t key_groups; /* of the canonical format; 0: native */
-	uint32_t chunk_bytes, chunk_cnt;
-	uint32_t slice; /* pages */
+	uint32_t key_groups;		 /* of the canonical format; 0: native */
+	uint32_t chunk_bytes, chunk_cnt; /* 0: three of 64 KiB */
+	uint32_t slice;			 /* pages */
 	uint32_t rounds;
 	bool still; /* nothing changes meanwhile */
 	/* What else must be true of the file; NULL: nothing. */
@@ -40,7 +40,9 @@ struct rounds {
 static inline void
 there_and_back(struct weir_kstate_spec spec, const struct rounds *plan)
 {
-	struct snap_rig *r = snap_rig_create(plan->chunk_bytes, plan->chunk_cnt, 5);
+	struct snap_rig *r = plan->chunk_cnt == 0
+				     ? snap_rig_create(65536, 3, 5)
+				     : snap_rig_create(plan->chunk_bytes, plan->chunk_cnt, 5);
 	/* To sort takes many turns: it would never end if each made more to sort. */
 	const uint32_t steps = plan->still ? 0 : plan->key_groups > 0 ? 300 : UINT32_MAX;
 	struct world w;

@@ -68,12 +68,9 @@ written_is(struct snap_rig *r, const struct weir_kstate_spec *spec, const struct
 	free(want);
 }
 
-/* In chunks of one size, and sorted. */
 static void
 snapshots(struct weir_kstate_spec spec, struct rounds plan)
 {
-	plan.chunk_bytes = 65536;
-	plan.chunk_cnt = 3;
 	plan.also = written_is;
 	if (plan.key_groups == 0)
 		plan.key_groups = 128;

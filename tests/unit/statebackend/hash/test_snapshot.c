@@ -4,22 +4,14 @@
 
 Test(snapshot, flat)
 {
-	there_and_back(NUMBERS, &(struct rounds){ .key_cnt = 400,
-						  .ns_cnt = 1,
-						  .chunk_bytes = 65536,
-						  .chunk_cnt = 3,
-						  .rounds = 4,
-						  .slice = 1 });
+	there_and_back(NUMBERS,
+		       &(struct rounds){ .key_cnt = 400, .ns_cnt = 1, .slice = 1, .rounds = 4 });
 }
 
 Test(snapshot, pages_in_small_slices)
 {
-	there_and_back(NUMBERS, &(struct rounds){ .key_cnt = 100000,
-						  .ns_cnt = 1,
-						  .chunk_bytes = 65536,
-						  .chunk_cnt = 3,
-						  .rounds = 4,
-						  .slice = 1 });
+	there_and_back(NUMBERS,
+		       &(struct rounds){ .key_cnt = 100000, .ns_cnt = 1, .slice = 1, .rounds = 4 });
 }
 
 Test(snapshot, pages_in_large_chunks)
@@ -28,18 +20,14 @@ Test(snapshot, pages_in_large_chunks)
 						  .ns_cnt = 1,
 						  .chunk_bytes = 1u << 20,
 						  .chunk_cnt = 4,
-						  .rounds = 4,
-						  .slice = 16 });
+						  .slice = 16,
+						  .rounds = 4 });
 }
 
 Test(snapshot, namespaces_dropped_and_made_while_it_runs)
 {
-	there_and_back(NUMBERS, &(struct rounds){ .key_cnt = 3000,
-						  .ns_cnt = 300,
-						  .chunk_bytes = 65536,
-						  .chunk_cnt = 3,
-						  .rounds = 4,
-						  .slice = 1 });
+	there_and_back(NUMBERS,
+		       &(struct rounds){ .key_cnt = 3000, .ns_cnt = 300, .slice = 1, .rounds = 4 });
 }
 
 Test(snapshot, byte_strings)
@@ -48,12 +36,8 @@ Test(snapshot, byte_strings)
 
 	spec.key_kind = WEIR_KEY_BYTES;
 	spec.value_bytes = 20;
-	there_and_back(spec, &(struct rounds){ .key_cnt = 20000,
-					       .ns_cnt = 3,
-					       .chunk_bytes = 65536,
-					       .chunk_cnt = 3,
-					       .rounds = 3,
-					       .slice = 2 });
+	there_and_back(spec,
+		       &(struct rounds){ .key_cnt = 20000, .ns_cnt = 3, .slice = 2, .rounds = 3 });
 }
 
 Test(snapshot, long_fixed_keys_and_grouped_ones)
@@ -62,20 +46,12 @@ Test(snapshot, long_fixed_keys_and_grouped_ones)
 
 	spec.key_bytes = 24;
 	spec.value_bytes = 3;
-	there_and_back(spec, &(struct rounds){ .key_cnt = 20000,
-					       .ns_cnt = 2,
-					       .chunk_bytes = 65536,
-					       .chunk_cnt = 3,
-					       .rounds = 3,
-					       .slice = 2 });
+	there_and_back(spec,
+		       &(struct rounds){ .key_cnt = 20000, .ns_cnt = 2, .slice = 2, .rounds = 3 });
 	spec = NUMBERS;
 	spec.grouped = true;
-	there_and_back(spec, &(struct rounds){ .key_cnt = 20000,
-					       .ns_cnt = 2,
-					       .chunk_bytes = 65536,
-					       .chunk_cnt = 3,
-					       .rounds = 3,
-					       .slice = 2 });
+	there_and_back(spec,
+		       &(struct rounds){ .key_cnt = 20000, .ns_cnt = 2, .slice = 2, .rounds = 3 });
 }
 
 Test(snapshot, an_empty_state_leaves_a_segment)
