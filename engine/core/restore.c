@@ -109,15 +109,23 @@ put_splits(struct weir_runtime *rt, uint32_t op, uint32_t first_subtask, bool sa
 	return 0;
 }
 
-static void
+static int
 put_pending(struct weir_runtime *rt, uint32_t op, uint32_t subtask,
-	    const struct weir_manifest_subtask *s, bool of_savepoint)
+	    const struct weir_manifest_subtask *s, bool of_savepoint, struct weir_error *err)
 {
 	struct weir_two_phase *sink = weir_runtime_ctx(rt, op, subtask)->two_phase;
 	const struct weir_subtask_blob *b = weir_restore_blob(s);
 
-	if (b != NULL && sink != NULL)
-		weir_two_phase_restore(sink, b->pending, b->pending_cnt, of_savepoint);
+	if (b == NULL || sink == NULL)
+		return 0;
+	/* R3: fewer subtasks have more of them each. */
+	if (b->pending_cnt > weir_two_phase_room(sink))
+		return weir_fail(err, WEIR_ERR_DATA,
+				 "sink '%s' subtask %u: more than %u transactions wait to be "
+				 "committed: restore it at a higher parallelism",
+				 rt->cfg.plan->op[op].id, subtask, WEIR_TRANSACTIONS_MAX);
+	weir_two_phase_restore(sink, b->pending, b->pending_cnt, of_savepoint);
+	return 0;
 }
 
 /* The watermark of each channel, if edge and producers are the same. */
@@ -238,8 +246,8 @@ put_operator(struct weir_runtime *rt, const struct weir_manifest *m,
 		put_counters(t, weir_runtime_ctx(rt, op, to), s);
 		/* Left out, when the sink is another one now (check_kind). */
 		if (strcmp(mo->type, rt->cfg.plan->op[op].type) == 0)
-			put_pending(rt, op, to, s, weir_manifest_is_savepoint(m->kind));
-		if (e != NULL)
+			rc = put_pending(rt, op, to, s, weir_manifest_is_savepoint(m->kind), err);
+		if (rc == 0 && e != NULL)
 			rc = put_splits(rt, op, to, same, s, e, err);
 		if (rc != 0)
 			return rc;

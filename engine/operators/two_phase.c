@@ -111,6 +111,12 @@ open_one(struct weir_two_phase *tp)
 	return tp->tail != tp->head && s->state == OPEN ? s : NULL;
 }
 
+uint32_t
+weir_two_phase_room(const struct weir_two_phase *tp)
+{
+	return WEIR_TRANSACTIONS_MAX - (tp->tail - tp->head);
+}
+
 void
 weir_two_phase_restore(struct weir_two_phase *tp, const struct weir_transaction *named,
 		       uint32_t cnt, bool of_savepoint)

@@ -37,8 +37,10 @@ struct weir_two_phase;
 struct weir_two_phase *weir_two_phase_create(const struct weir_two_phase_config *config);
 void weir_two_phase_destroy(struct weir_two_phase *tp);
 
-/* Before anything else: what the checkpoint names is committed at once (R7); of_savepoint: the
- * output may be another one now. */
+/* Transactions that it can take besides those that it has. */
+uint32_t weir_two_phase_room(const struct weir_two_phase *tp);
+/* Before anything else: what the checkpoint names is committed at once (R7), no more than there is
+ * room for (asserted); of_savepoint: the output may be another one now. */
 void weir_two_phase_restore(struct weir_two_phase *tp, const struct weir_transaction *named,
 			    uint32_t cnt, bool of_savepoint);
 WEIR_MUST_USE int weir_two_phase_open(struct weir_two_phase *tp);

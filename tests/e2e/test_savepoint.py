@@ -65,6 +65,24 @@ def fewer(want):
     same_lines("twelve splits, restored", again.lines(), want, again.story())
 
 
+def too_many():
+    """R3: one subtask cannot take over what many have pre-committed; that is said."""
+    sets = {"job__events": 1000000, "job__rate": 20000, **SMALL}
+    run = Live("nexmark-q0", parallelism=16, savepoint__dir=e2e.fresh("sp"), **sets)
+    run.moving()
+    for _ in range(17):
+        run.savepoint("many savepoints", "savepoint")
+    path = run.savepoint("many savepoints", "stop")
+    over("many savepoints", run, 0, "SUSPENDED")
+    if path is None:
+        return
+    ends = {**sets, "job__rate": 0, "output": run.output, "restore__from": path}
+    one = Run("nexmark-q0", parallelism=1, **ends)
+    check("many savepoints: refused at parallelism 1",
+          one.code == 65 and "more than 256 transactions" in one.err, one.story())
+    finished("many savepoints, at parallelism 2", Run("nexmark-q0", parallelism=2, **ends))
+
+
 def drain():
     on = chk()
     run = Live("nexmark-q5", parallelism=2, savepoint__dir=e2e.fresh("sp"), **Q5, **on)
@@ -186,6 +204,7 @@ def main():
     want = reference("nexmark-q5", Q5)
     suspend(want)
     fewer(want)
+    too_many()
     drain()
     failures(want)
     cancel(want)

@@ -273,7 +273,9 @@ Test(two_phase, what_the_checkpoint_names_is_committed_again)
 {
 	const struct weir_transaction old[] = { { 3, { 6, 40 } }, { 5, { 6, 41 } } };
 
+	cr_assert_eq(weir_two_phase_room(tp), WEIR_TRANSACTIONS_MAX);
 	weir_two_phase_restore(tp, old, 2, false);
+	cr_assert_eq(weir_two_phase_room(tp), WEIR_TRANSACTIONS_MAX - 2);
 	cr_assert_eq(weir_two_phase_open(tp), 0);
 	said("open 2:40");
 	cr_assert_eq(weir_sink_origin(&ctx, weir_two_phase_at(tp, 0)), WEIR_TRANSACTION_CHECKPOINT);
