@@ -42,7 +42,7 @@ struct weir_emitter {
 	uint32_t port_cnt;
 	uint32_t next; /* rebalance: the port being filled */
 	int64_t watermark_ns;
-	bool idle;
+	bool idle;	   /* nothing to say for a while; no source says so yet */
 	int64_t oldest_ns; /* core clock when the oldest unsent row came; INT64_MAX: none waits */
 	uint64_t *hash;	   /* scratch: WEIR_BATCH_ROWS */
 	uint16_t *rows;	   /* scratch: port_cnt lists of WEIR_BATCH_ROWS */

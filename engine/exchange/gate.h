@@ -166,14 +166,15 @@ bool weir_gate_sees_newer(struct weir_gate *gate, uint64_t checkpoint);
 /* 0, or the code of a channel that failed since the last call, with text and *fault filled. */
 int weir_gate_fault(struct weir_gate *gate, struct weir_gate_fault *fault, struct weir_error *err);
 
+/* From now on the channel's data comes from lane: the one before it has nothing left (R1), and
+ * lane is not deeper. */
+void weir_gate_replace(struct weir_gate *gate, uint32_t channel, struct weir_lane *lane);
+
+/* The three below are for who watches from outside: tests, the simulator. */
 bool weir_gate_is_closed(const struct weir_gate *gate, uint32_t channel);
 
 /* Number of the last frame handed out (the k of checkpointing.md §0). */
 uint32_t weir_gate_last_seq(const struct weir_gate *gate, uint32_t channel);
-
-/* From now on the channel's data comes from lane: the one before it has nothing left (R1), and
- * lane is not deeper. */
-void weir_gate_replace(struct weir_gate *gate, uint32_t channel, struct weir_lane *lane);
 
 /* Items waiting on the data lane of a channel, look-ahead included. */
 uint32_t weir_gate_queued(const struct weir_gate *gate, uint32_t channel);

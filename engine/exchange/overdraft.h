@@ -105,7 +105,7 @@ weir_overdraft_cnt(const struct weir_overdraft *o)
 	return o->tail - o->head + o->first_cnt;
 }
 
-/* The idx-th item held, priority items first. */
+/* The idx-th item held, priority items first; for who watches from outside. */
 const struct weir_item *weir_overdraft_at(const struct weir_overdraft *o, uint32_t idx);
 
 #endif /* WEIR_ENGINE_EXCHANGE_OVERDRAFT_H */
