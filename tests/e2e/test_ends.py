@@ -148,9 +148,9 @@ def slow_reader():
 # ---- signals ----
 
 def running(folder):
-    """An endless run that is RUNNING."""
+    """An endless run that is RUNNING, and for many seconds not where running_from ends."""
     kind = type("Endless", (), {"name": "nexmark-q5", "sets": {
-        "parallelism": 2, "job__rate": 50000, "job__event_rate": 2000}})
+        "parallelism": 2, "job__rate": 5000, "job__event_rate": 2000}})
     run = kill_loop.Started(kind, folder)
     # The first is surely completed when a later one is there.
     ready = e2e.wait_until(lambda: kill_loop.newest(folder) > 1, 20)
