@@ -125,7 +125,7 @@ def kill_rounds(count, seed):
 
 def restart_round(rng, kind, number, crashes=20):
     folder, what = e2e.new_folder(), f"round {number}, {crashes} crashes in a row"
-    run = Started(kind, folder, checkpoint__interval="10ms", job__sink_rate=60000,
+    run = Started(kind, folder, checkpoint__interval="10ms", job__sink_rate=20000,
                   restart__strategy="fixed-delay", restart__attempts=100, restart__delay="1ms",
                   **UNALIGNED)
     last, progress = 0, []
@@ -168,7 +168,7 @@ def rescale_round(rng, plugin, shape, steps, unaligned, number):
     sets = {"checkpoint__interval": "10ms", "memory__frame_size": "8KiB",
             **(UNALIGNED if unaligned else {})}
     full = unaligned and shape not in FORCED
-    rate = {"job__sink_rate" if full else "job__rate": rng.choice((4000, 8000, 16000))}
+    rate = {"job__sink_rate" if full else "job__rate": rng.choice((2000, 4000, 8000))}
     if full and shape == "window":
         rate = {"job__sink_rate": 3000}
     held, last = [], 0
