@@ -2,6 +2,7 @@
 #include "app/link.h"
 
 #include "app/job_dir.h"
+#include "app/session_open.h"
 #include "drivers/store/store.h"
 #include "statebackend/snapshot/reader.h"
 

@@ -1,7 +1,8 @@
 #include "app/commands.h"
 
 #include "app/config_json.h"
-#include "app/session.h"
+#include "app/machine.h"
+#include "app/session_open.h"
 #include "app/supervisor.h"
 #include "engine/base/error.h"
 #include "jobs/jobs.h"

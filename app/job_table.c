@@ -1,6 +1,7 @@
-#include "app/session.h"
+#include "app/job_table.h"
 
 #include "bench/jobs/jobs.h"
+#include "engine/config/config.h"
 #include "jobs/jobs.h"
 
 /* Jobs by name: those that ship, and plug-ins by their path. */

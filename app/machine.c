@@ -1,11 +1,11 @@
-#include "app/host.h"
-#include "app/session.h"
+#include "app/machine.h"
 
 /*
  * What only the machine can say about a configuration: do its directories take files, is its input
  * there, does its output belong to somebody else? Asked in the same pass as everything else.
  */
 
+#include "app/host.h"
 #include "drivers/preflight/preflight.h"
 #include "engine/base/error.h"
 #include "engine/checkpoint/layout.h"

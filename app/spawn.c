@@ -1,5 +1,6 @@
 #include "app/spawn.h"
 
+#include "app/session_open.h"
 #include "app/worker_link.h"
 
 #include <errno.h>

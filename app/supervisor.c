@@ -1,5 +1,6 @@
 #include "app/supervisor.h"
 
+#include "app/machine.h"
 #include "app/spawn.h"
 #include "app/supervisor_priv.h"
 

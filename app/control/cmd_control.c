@@ -1,7 +1,7 @@
 #include "app/control/cmd_control.h"
 
 #include "app/control/client.h"
-#include "app/session.h"
+#include "app/session_open.h"
 
 #include <stdio.h>
 #include <stdlib.h>
