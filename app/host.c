@@ -221,11 +221,20 @@ may_sleep(const struct weir_host_core *hc, enum weir_regime regime)
 /* Between two frames of a stream that flows a core is idle for less than that. */
 #define IDLE_TURNS 64u
 
+/*
+ * Where cores share a CPU, who has nothing to do lets the others go on. Not for long, though:
+ * threads that do nothing but yield to each other were seen to keep the kernel's own workers off a
+ * CPU for minutes (Linux 6.18), and with them every write on the machine.
+ */
+#define YIELDS_MAX 16u
+
 /* idle: turns in a row without work. */
 static void
 wait_a_little(const struct weir_host_core *hc, enum weir_regime regime, uint32_t idle)
 {
-	if ((regime == WEIR_REGIME_BACK_PRESSURED || idle > IDLE_TURNS) && may_sleep(hc, regime))
+	const bool waits = regime == WEIR_REGIME_BACK_PRESSURED || idle > IDLE_TURNS;
+
+	if ((waits && may_sleep(hc, regime)) || (hc->yields && idle > YIELDS_MAX))
 		nanosleep(&nap, NULL);
 	else if (hc->yields)
 		sched_yield();

@@ -30,7 +30,7 @@ struct weir_host_core {
 	struct weir_core *core;
 	/* The host's. */
 	const _Atomic bool *control_files;
-	bool yields; /* its CPU is shared: it yields instead of spinning */
+	bool yields; /* its CPU is shared: it yields and sleeps instead of spinning */
 	int tid;
 	_Atomic uint64_t allocations; /* bytes that the thread allocated in its turns */
 	_Atomic uint64_t steady_ns;
