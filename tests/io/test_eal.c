@@ -61,7 +61,7 @@ look_at_self(void *arg)
 	return 100 + (int)self->core;
 }
 
-Test(eal, cores_are_named_pinned_and_may_share_a_cpu, .init = find_cpus, .timeout = 60)
+Test(eal, cores_are_named_pinned_and_may_share_a_cpu, .init = find_cpus, .timeout = 300)
 {
 	const uint32_t last = allowed[allowed_cnt - 1];
 	const uint32_t cpus[] = { last, last, allowed[0] };
@@ -121,7 +121,7 @@ assert_others_on(const cpu_set_t *want)
 }
 
 /* A core on the same CPU: left to itself, EAL puts its helpers anywhere but there. */
-Test(eal, everything_else_is_on_the_control_cpus, .init = find_cpus, .timeout = 60)
+Test(eal, everything_else_is_on_the_control_cpus, .init = find_cpus, .timeout = 300)
 {
 	const uint32_t control = allowed[0];
 	cpu_set_t want;
@@ -133,7 +133,7 @@ Test(eal, everything_else_is_on_the_control_cpus, .init = find_cpus, .timeout = 
 	weir_eal_stop();
 }
 
-Test(eal, without_control_cpus_nothing_else_is_pinned, .init = find_cpus, .timeout = 60)
+Test(eal, without_control_cpus_nothing_else_is_pinned, .init = find_cpus, .timeout = 300)
 {
 	cpu_set_t before;
 
@@ -151,7 +151,7 @@ wait_for_word(void *arg)
 	return 7;
 }
 
-Test(eal, the_control_thread_can_sleep_until_a_core_is_done, .init = find_cpus, .timeout = 60)
+Test(eal, the_control_thread_can_sleep_until_a_core_is_done, .init = find_cpus, .timeout = 300)
 {
 	static _Atomic bool word;
 	struct pollfd pfd = { .events = POLLIN };
@@ -183,7 +183,7 @@ refused(const uint32_t *cpus, uint32_t cnt, uint32_t control_cnt, struct weir_er
 }
 
 /* What is refused leaves the process able to start. */
-Test(eal, only_cpus_that_we_were_given, .init = find_cpus, .timeout = 60)
+Test(eal, only_cpus_that_we_were_given, .init = find_cpus, .timeout = 300)
 {
 	const uint32_t none[] = { 1023 }, beyond[] = { 1 << 20 };
 	uint32_t many[WEIR_EAL_CORE_MAX + 1];
@@ -209,7 +209,7 @@ Test(eal, only_cpus_that_we_were_given, .init = find_cpus, .timeout = 60)
 	weir_eal_stop();
 }
 
-Test(eal, as_many_cores_as_there_can_be, .init = find_cpus, .timeout = 60)
+Test(eal, as_many_cores_as_there_can_be, .init = find_cpus, .timeout = 300)
 {
 	static struct self self[WEIR_EAL_CORE_MAX];
 	uint32_t cpus[WEIR_EAL_CORE_MAX];
@@ -225,7 +225,7 @@ Test(eal, as_many_cores_as_there_can_be, .init = find_cpus, .timeout = 60)
 }
 
 /* What a start leaves in the file system: nothing. The place is the ordinary user's. */
-Test(eal, leaves_no_directory_behind, .init = find_cpus, .timeout = 60)
+Test(eal, leaves_no_directory_behind, .init = find_cpus, .timeout = 300)
 {
 	char dir[256], path[272];
 

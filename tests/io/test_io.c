@@ -19,13 +19,13 @@
 /* A test of this name in both suites; an open back end comes in as io. */
 #define BOTH_WITH(name, start)                                                                     \
 	static void name(struct weir_io *io);                                                      \
-	Test(io_posix, name, .init = start, .fini = scratch_fini, .timeout = 60)                   \
+	Test(io_posix, name, .init = start, .fini = scratch_fini, .timeout = 300)                  \
 	{                                                                                          \
 		struct weir_io *io = fixture_open(WEIR_IO_POSIX);                                  \
 		name(io);                                                                          \
 		weir_io_close(io);                                                                 \
 	}                                                                                          \
-	Test(io_uring, name, .init = start, .fini = scratch_fini, .timeout = 60)                   \
+	Test(io_uring, name, .init = start, .fini = scratch_fini, .timeout = 300)                  \
 	{                                                                                          \
 		struct weir_io *io = fixture_open(WEIR_IO_URING);                                  \
 		name(io);                                                                          \

@@ -201,19 +201,19 @@ whatever_happens(const struct weir_kstate_spec *spec, uint64_t key_cnt, int64_t 
 	job_destroy(j);
 }
 
-Test(home, whatever_happens_to_checkpoints_of_pages, .timeout = 60)
+Test(home, whatever_happens_to_checkpoints_of_pages, .timeout = 600)
 {
 	for (uint64_t seed = 1; seed <= 2; seed++)
 		whatever_happens(&NUMBERS, 60000, 1, seed);
 }
 
-Test(home, whatever_happens_to_checkpoints_of_many_tables, .timeout = 60)
+Test(home, whatever_happens_to_checkpoints_of_many_tables, .timeout = 600)
 {
 	for (uint64_t seed = 1; seed <= 2; seed++)
 		whatever_happens(&NUMBERS, 2000, 60, seed);
 }
 
-Test(home, whatever_happens_to_checkpoints_of_long_keys, .timeout = 60)
+Test(home, whatever_happens_to_checkpoints_of_long_keys, .timeout = 600)
 {
 	struct weir_kstate_spec spec = NUMBERS;
 
@@ -272,7 +272,7 @@ put(struct job *j, uint64_t nr, uint64_t value)
 }
 
 /* S10: a file of which less than half is needed is given up, and there are never many files. */
-Test(home, files_stay_few_and_of_use, .timeout = 60)
+Test(home, files_stay_few_and_of_use, .timeout = 600)
 {
 	struct job *j = job_create(&NUMBERS, 100000, 1, 9);
 	uint32_t most = 0;
