@@ -24,7 +24,7 @@ number(uint64_t v)
 static uint64_t
 rows_in(const struct weir_task *t, const struct weir_operator_ctx *c)
 {
-	/* First what waits: what comes in between is in both. */
+	/* While the job runs this is off by what moves between the two looks. */
 	const uint64_t waiting =
 		c->two_phase != NULL ? weir_two_phase_waiting_rows(c->two_phase) : 0;
 	const uint64_t rows = c->op == NULL && t->readers != NULL

@@ -223,8 +223,9 @@ may_sleep(const struct weir_host_core *hc, enum weir_regime regime)
 
 /*
  * Where cores share a CPU, who has nothing to do lets the others go on. Not for long, though:
- * threads that do nothing but yield to each other were seen to keep the kernel's own workers off a
- * CPU for minutes (Linux 6.18), and with them every write on the machine.
+ * every write on a machine was seen to stand still, for up to two minutes, while such threads did
+ * nothing but yield to each other (Linux 6.18: its workqueues had no CPU). Who sleeps cannot be the
+ * cause of that.
  */
 #define YIELDS_MAX 16u
 

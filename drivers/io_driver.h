@@ -21,6 +21,14 @@ weir_io_driver_of(const struct weir_io *io)
 	return WEIR_CONTAINER(io, struct weir_io_driver, io);
 }
 
+/* NULL is ignored. */
+static inline void
+weir_io_driver_close(struct weir_io *io)
+{
+	if (io != NULL)
+		weir_io_driver_of(io)->close(weir_io_driver_of(io));
+}
+
 /* Tell the sleeping owner; any thread. */
 void weir_io_wake_set(int wake_fd);
 /* Forget what was told so far; call before looking for completions, or one is slept through. */

@@ -44,8 +44,7 @@ weir_io_open(const struct weir_io_options *opt, struct weir_io **out, char *repo
 void
 weir_io_close(struct weir_io *io)
 {
-	if (io != NULL)
-		weir_io_driver_of(io)->close(weir_io_driver_of(io));
+	weir_io_driver_close(io);
 }
 
 int

@@ -312,8 +312,7 @@ uring_close(struct weir_io_driver *drv)
 
 	if (u->settled)
 		drain(u);
-	if (u->helper != NULL)
-		weir_io_driver_of(u->helper)->close(weir_io_driver_of(u->helper));
+	weir_io_driver_close(u->helper);
 	io_uring_queue_exit(&u->ring);
 	uring_free(u);
 }

@@ -248,8 +248,8 @@ take_mail(struct weir_core *core)
 	}
 }
 
-static bool
-harvest(struct weir_core *core)
+bool
+weir_core_harvest(struct weir_core *core)
 {
 	struct weir_io_req *done[HARVEST_A_TURN];
 	uint32_t cnt;
@@ -264,12 +264,6 @@ harvest(struct weir_core *core)
 			weir_text_sink_done(done[i]->user, done[i]);
 	}
 	return cnt > 0;
-}
-
-bool
-weir_core_harvest(struct weir_core *core)
-{
-	return harvest(core);
 }
 
 static void
@@ -307,7 +301,7 @@ weir_core_turn(struct weir_core *core, int64_t now_ns)
 	core->now_ns = now_ns;
 	core->turns++;
 	take_mail(core);
-	if (harvest(core))
+	if (weir_core_harvest(core))
 		regime = WEIR_REGIME_HOUSEKEEPING;
 	for (uint32_t i = 0; i < core->task_cnt; i++) {
 		const enum weir_regime r = weir_task_turn(core->tasks[i], now_ns, &rows);

@@ -100,10 +100,8 @@ put_splits(struct weir_runtime *rt, uint32_t op, uint32_t first_subtask, bool sa
 					 rt->cfg.plan->op[op].id, cur->split_idx);
 		memcpy(&given.position, cur->position.bytes, sizeof(given.position));
 		/* R3: fewer subtasks have more splits each. */
-		if (r->active == r->reader_cnt) {
+		if (r->active == r->reader_cnt)
 			weir_readers_grow(r);
-			weir_runtime_ack_splits(rt, weir_runtime_task(rt, op, to));
-		}
 		weir_readers_give(r, &given);
 	}
 	return 0;
@@ -366,9 +364,8 @@ weir_restore_segment(struct weir_runtime *rt, const struct weir_manifest *m, uin
 
 	if (number == UINT32_MAX)
 		return weir_fail(err, WEIR_ERR_DATA,
-				 "file %" PRIu32 " segment at %" PRIu64
-				 ": the manifest does not name it",
-				 file_idx, seg->offset);
+				 "%s at %" PRIu64 ": the manifest does not name this segment",
+				 m->files[file_idx].name, seg->offset);
 	rc = weir_restore_counts_read(rt, seg->operator_idx, seg->subtask, number, err);
 	if (rc != 0)
 		return rc;

@@ -359,15 +359,6 @@ make_outputs(struct weir_runtime *rt, struct weir_task *t)
 				make_emitter(rt, t, &plan->edge[e], e, t->ctx[k]);
 }
 
-void
-weir_runtime_ack_splits(struct weir_runtime *rt, struct weir_task *t)
-{
-	const size_t cnt = t->readers != NULL ? t->readers->reader_cnt : 0;
-
-	for (uint32_t a = 0; a < WEIR_TASK_ACKS; a++)
-		t->acks[a].current = weir_runtime_take(rt, (cnt + 1) * sizeof(*t->acks[a].current));
-}
-
 static void
 make_acks(struct weir_runtime *rt, struct weir_task *t)
 {
@@ -383,7 +374,6 @@ make_acks(struct weir_runtime *rt, struct weir_task *t)
 		t->acks[a].channel_idle = weir_runtime_take(rt, t->channel_cnt + 1);
 		t->acks[a].produced = weir_runtime_take(rt, (t->port_cnt + 1) * sizeof(uint64_t));
 	}
-	weir_runtime_ack_splits(rt, t);
 }
 
 static int
@@ -445,14 +435,26 @@ weir_runtime_create(const struct weir_runtime_config *config, struct weir_error 
 	return rt;
 }
 
+/* For what a task reads at once: a restore may have given it more readers. */
+static void
+make_ack_splits(struct weir_runtime *rt, struct weir_task *t)
+{
+	const size_t cnt = t->readers != NULL ? t->readers->reader_cnt : 0;
+
+	for (uint32_t a = 0; a < WEIR_TASK_ACKS; a++)
+		t->acks[a].current = weir_runtime_take(rt, (cnt + 1) * sizeof(*t->acks[a].current));
+}
+
 int
 weir_runtime_start(struct weir_runtime *rt, struct weir_error *err)
 {
-	for (uint32_t i = 0; i < rt->cfg.plan->subtask_cnt; i++)
+	for (uint32_t i = 0; i < rt->cfg.plan->subtask_cnt; i++) {
+		make_ack_splits(rt, &rt->tasks[i]);
 		if (weir_task_start(&rt->tasks[i]) != 0) {
 			*err = rt->tasks[i].ctx[0]->error;
 			return err->code;
 		}
+	}
 	return 0;
 }
 

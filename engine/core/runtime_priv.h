@@ -12,9 +12,6 @@ void *weir_runtime_take(struct weir_runtime *rt, size_t bytes);
 WEIR_MUST_USE int weir_runtime_inputs(struct weir_runtime *rt, struct weir_task *task,
 				      struct weir_error *err);
 
-/* runtime.c: room in the task's acknowledgements for what its readers read. */
-void weir_runtime_ack_splits(struct weir_runtime *rt, struct weir_task *task);
-
 /* restore_opstates.c, restore_counts.c: what a restore that did not come to its end has taken. */
 void weir_restore_opstates_fini(struct weir_runtime *rt);
 void weir_restore_counts_fini(struct weir_runtime *rt);

@@ -8,8 +8,6 @@
 
 #include "engine/state/backend.h"
 
-#define REASONS_MAX ((uint32_t)WEIR_ARRAY_CNT(((struct weir_read *)NULL)->dropped))
-
 struct weir_job *
 weir_job_create(void)
 {
@@ -177,9 +175,9 @@ weir_source(struct weir_job *job, const char *id, const struct weir_connector *c
 	v->out_type = connector->type;
 	if (connector->type == NULL)
 		weir_job_mistake(job, "source '%s': its connector has no type of rows", id);
-	if (connector->reason_cnt > REASONS_MAX)
+	if (connector->reason_cnt > WEIR_REASONS_MAX)
 		weir_job_mistake(job, "source '%s': more than %u reasons to drop rows", id,
-				 REASONS_MAX);
+				 WEIR_REASONS_MAX);
 	check_type(job, id, connector->type);
 	return stream_new(job, (uint32_t)(v - job->vertex));
 }

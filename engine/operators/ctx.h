@@ -17,8 +17,6 @@
 #include "engine/state/backend.h"
 #include "weir/operator.h"
 
-#define WEIR_REASONS_MAX 8u
-
 /* One writer: no read-modify-write is needed. */
 WEIR_INLINE void
 weir_count_add(_Atomic uint64_t *counter, uint64_t n)

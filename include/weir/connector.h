@@ -55,7 +55,7 @@ struct weir_read {
 	uint32_t heap_len;
 	int64_t watermark_ns; /* nothing at or below it comes from this split any more */
 	uint64_t bytes;	      /* of input consumed */
-	uint64_t dropped[8];  /* rows read but not handed on, by reason */
+	uint64_t dropped[WEIR_REASONS_MAX]; /* rows read but not handed on, by reason */
 	uint64_t truncated;
 	bool end; /* the split is read to its end */
 };
@@ -70,7 +70,7 @@ int weir_reader_fail(struct weir_reader_ctx *ctx, int code, const char *fmt, ...
 struct weir_connector {
 	const char *name; /* "files", "pcap", "generator" */
 	const struct weir_type *type;
-	const char *const *reasons; /* names of dropped[], reason_cnt <= 8 of them */
+	const char *const *reasons; /* names of dropped[], at most WEIR_REASONS_MAX */
 	uint32_t reason_cnt;
 	size_t reader_bytes; /* private memory of a reader, zeroed before open */
 

@@ -179,7 +179,8 @@ uint32_t weir_operator_parallelism(const struct weir_operator_ctx *ctx);
 const struct weir_params *weir_operator_params(const struct weir_operator_ctx *ctx);
 /* The last watermark that the operator was given. */
 int64_t weir_operator_watermark(const struct weir_operator_ctx *ctx);
-/* Count rows that are not handed on, under a fixed reason number < 8. */
+#define WEIR_REASONS_MAX 8u /* of an operator or connector */
+/* Count rows that are not handed on, under a fixed reason number below WEIR_REASONS_MAX. */
 void weir_operator_drop(struct weir_operator_ctx *ctx, uint32_t reason, uint64_t rows);
 /* In open: names of the reasons, in order; borrowed for the life of the job. */
 void weir_operator_reasons(struct weir_operator_ctx *ctx, const char *const *names, uint32_t cnt);
